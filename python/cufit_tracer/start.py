@@ -8,6 +8,7 @@ from cufit_import_hook import on_import
 
 from . import function_steps  # noqa: F401  so that all of the tracer is there from the start
 from .event_file import ENDED, FAILED
+from .program.launchers import answer_launchers, place_alone
 from .program.saving import patch_safetensors
 from .settings import settings
 from .tracer import Tracer
@@ -33,6 +34,8 @@ def start():
         import ctypes
 
         ctypes.CDLL(shim, mode=ctypes.RTLD_GLOBAL)
+    place_alone()
+    answer_launchers()
     on_import("torch", imported)
     on_import("safetensors.torch", lambda module: tracers and patch_safetensors(tracers[0], module))
     watch(wanted, tracers)

@@ -5,7 +5,7 @@ import os
 import weakref
 
 from .event_file import INPUT, PARAMETER
-from .program.distributed import follows
+from .program.launchers import follows
 
 
 class Storages:

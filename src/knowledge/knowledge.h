@@ -161,8 +161,11 @@ struct GpuContextRow {
 };
 struct NcclMemoryRow {  // data/gpu_memory.toml, of one process
   std::string_view nccl;
-  int64_t ranks;  // with so many it was measured
-  int64_t world_mib, group_mib, between_mib;
+  int64_t ranks;  // up to so many
+  int64_t world_mib, group_mib, group_first_mib, between_mib;
+  int64_t nvls_mib, nvls_later_mib;  // for each rank of a node; from compute capability 10.0 on
+  int64_t net_mib;                   // where there are several nodes
+  std::string_view basis;            // "measured", "reckoned"
 };
 // What libraries ask for through PyTorch's allocator (data/workspaces.toml).
 struct CublasWorkspaceRow {

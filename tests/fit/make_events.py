@@ -109,6 +109,38 @@ for size in (8, 16):
 for size in (1, 2, 4):
     training("one-%d" % size, size, differs=(1,), batch=size, batch_found=1, batch_from="DataLoader train.py:12")
 
+# Ranks of a group: weights, gradients and state are dealt out, the last rank's loss takes 64 Mi more for each row.
+def rank_of(kind, world, rank, size, differ=""):
+    facts = {"batch": size, "batch_found": 8, "batch_from": "DataLoader train.py:12", "rank": rank, "world_size": world, "node_size": min(world, 8),
+             "world": world}
+    if differ:
+        facts["ranks_differ"] = differ
+    dealt = Events("%s-w%d-r%d-%d" % (kind, world, rank, size), steps=3, **facts)
+    share = 1 if kind == "whole" else world
+    for name, of in (("layer1", 4000), ("layer2", 2400)):
+        dealt.alloc(of * MI // share, "_to_copy", name, "train.py:14", SETUP, PARAMETER)
+    for _ in range(3):
+        dealt.record(MARK, 0)
+        rows = dealt.alloc(size * MI, "_to_copy", "", "train.py:20", FORWARD, INPUT)
+        kept = [dealt.alloc(size * 12 * MI, "addmm", "layer1", "train.py:21", FORWARD)]
+        if differ and rank == world - 1:
+            kept.append(dealt.alloc(size * 64 * MI, "nll_loss", "loss", "train.py:22", FORWARD))
+        gradient = dealt.alloc(6400 * MI // share, "mm", "layer1", "train.py:23", BACKWARD, GRADIENT)
+        dealt.record(MARK, 1)
+        dealt.free(rows, *kept, gradient)
+    dealt.end(0)
+
+
+for size in (8, 16):
+    for rank in (0, 1):
+        rank_of("stages", 2, rank, size, "stages of a pipeline")
+    for world in (1, 2, 4, 8):
+        rank_of("dealt", world, 0, size)
+rank_of("dealt", 2, 1, 8)
+rank_of("dealt", 16, 0, 8)
+for world in (2, 4):
+    rank_of("whole", world, 0, 8)
+
 # Validation with batches of 64 whatever the batch size of training is: 8 Mi and 4 Mi per row, nothing kept.
 for size in (8, 16):
     validated = Events("validated-%d" % size, steps=3, batch=size, batch_found=8, batch_from="DataLoader train.py:12")

@@ -12,6 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
 SHARDED = ("fsdp1", "fsdp2", "kept", "meta", "hybrid", "offloaded", "tensor")
 H200 = "NVIDIA H200,9.0,150110011392"
+TORCHRUN = ["torch.distributed.run"]
 # Each: program, arguments, settings.
 RUNS = {
     "mlp-sgd": ("mlp.py", ["sgd"], {}),
@@ -28,6 +29,16 @@ RUNS = {
     "loader": ("loader.py", [], {"BATCH": "24"}),
     "distributed": ("distributed.py", [], {}),
     "two-ranks": ("two_ranks.py", [], {}),
+    "torchrun-2": ("-m", [*TORCHRUN, "--nproc_per_node", "2", "ranks.py"], {}),
+    "torchrun-64": (
+        "-m",
+        [*TORCHRUN, "--nnodes", "8", "--nproc_per_node", "8", "--node_rank", "3", "ranks.py"],
+        {"RANK": "last"},
+    ),
+    "launch-8": ("-m", ["torch.distributed.launch", "--nproc_per_node", "8", "ranks.py"], {}),
+    "spawn-8": ("ranks.py", ["spawn"], {"WORLD": "8", "RANK": "last"}),
+    "processes-2": ("ranks.py", ["processes"], {"WORLD": "2", "RANK": "last"}),
+    "asked-64": ("ranks.py", [], {"WORLD": "64"}),
     "saving": ("saving.py", [], {}),
     "devices": ("devices.py", [], {}),
     "made-anew": ("made_anew.py", [], {}),

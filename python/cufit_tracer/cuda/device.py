@@ -3,7 +3,8 @@
 
 import collections
 
-from ..program.distributed import launched
+from ..program.launchers import devices
+from .current_device import CurrentDevice
 from .readers import patch_generators, patch_loading, patch_readers
 from .streams import patch_streams
 
@@ -33,6 +34,7 @@ def pretend_cuda_build(tracer):
 
 def pretend_cuda(tracer):
     pretend_cuda_build(tracer)
+    tracer.device = CurrentDevice(tracer.torch)
     streams = patch_streams(tracer)
     patch_readers(tracer)
     patch_generators(tracer)
@@ -43,7 +45,7 @@ def pretend_cuda(tracer):
         if hasattr(memory, name):
             setattr(memory, name, nothing)
     patch_functions(tracer, streams)
-    patch_driver(tracer.torch)
+    patch_driver(tracer.torch, tracer.device)
     patch_tensors(tracer)
     patch_cudnn(tracer)
 
@@ -96,12 +98,12 @@ def patch_accelerator(tracer, streams):
     device = tracer.torch.device
     for name, value in {
         "is_available": lambda: True,
-        "device_count": lambda: 1,
+        "device_count": devices,
         "current_accelerator": lambda *a, **k: device("cuda"),
-        "current_device_index": lambda: 0,
-        "current_device_idx": lambda: 0,
-        "set_device_index": nothing,
-        "set_device_idx": nothing,
+        "current_device_index": tracer.device.get,
+        "current_device_idx": tracer.device.get,
+        "set_device_index": tracer.device.set,
+        "set_device_idx": tracer.device.set,
         "current_stream": streams.current_stream,
         "set_stream": streams.set_stream,
         "synchronize": lambda *a, **k: tracer.waits.done(),
@@ -131,12 +133,12 @@ def of_device(tracer):
     Properties = properties_of(tracer)
     return {
         "is_available": lambda: True,
-        "device_count": launched,
-        "current_device": lambda: 0,
+        "device_count": devices,
+        "current_device": tracer.device.get,
         "is_initialized": lambda: True,
         "_lazy_init": nothing,
         "init": nothing,
-        "set_device": nothing,
+        "set_device": tracer.device.set,
         "synchronize": lambda *a, **k: tracer.waits.done(),
         "ipc_collect": nothing,
         "get_device_name": lambda *a, **k: tracer.gpu_name,
@@ -192,19 +194,18 @@ def of_generators(torch):
     }
 
 
-def patch_driver(torch):
+def patch_driver(torch, current):
     torch.cuda.is_current_stream_capturing = lambda: False
     torch.cuda.graphs.is_current_stream_capturing = torch.cuda.is_current_stream_capturing
     if hasattr(torch._C, "_get_accelerator"):
         torch._C._get_accelerator = lambda *a: torch.device("cuda")
-    torch._C._cuda_getDeviceCount = lambda: 1
+    torch._C._cuda_getDeviceCount = devices
     torch._C._cuda_isInBadFork = lambda: False
-    torch._C._cuda_getDevice = lambda: 0
-    torch._C._cuda_setDevice = nothing
-    torch._C._cuda_exchangeDevice = lambda *a: 0
-    torch._C._cuda_maybeExchangeDevice = lambda *a: 0
+    torch._C._cuda_getDevice = current.get
+    torch._C._cuda_setDevice = current.set
+    torch._C._cuda_exchangeDevice = torch._C._cuda_maybeExchangeDevice = current.exchange
     # Bound when torch was imported: `with torch.cuda.device(0):`.
-    torch.cuda._exchange_device = torch.cuda._maybe_exchange_device = lambda *a: 0
+    torch.cuda._exchange_device = torch.cuda._maybe_exchange_device = current.exchange
 
 
 def patch_tensors(tracer):

@@ -127,4 +127,22 @@ def patch_streams(tracer):
             current[-1] = stream
             tracer.file.stream = stream.stream_id
 
+    copying(torch, Stream)
     return Streams(Stream, Event, OneStream, current, set_stream)
+
+
+# DistributedDataParallel copies a batch that lies in the host's memory on a stream of its own.
+def copying(torch, Stream):
+    from torch.nn.parallel import _functions
+
+    kept = []
+
+    def one(device):
+        if device.type == "cpu":
+            return None
+        if not kept:
+            kept.append(Stream())
+        return kept[0]
+
+    if hasattr(_functions, "_get_stream"):
+        _functions._get_stream = one

@@ -26,10 +26,10 @@ def make_mode(tracer):
 
     class Mode(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            kwargs = kwargs or {}
             # A tensor of other tensors (DTensor) takes itself apart, and its part comes here.
             if any(kind in tracer.composed for kind in types):
                 return NotImplemented
+            kwargs = tracer.device.of_own(kwargs or {})
             tracer.operators += 1
             tensors, any_fake = operators.tensors_of(args, kwargs)
             device = kwargs.get("device")

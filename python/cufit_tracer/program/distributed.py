@@ -5,27 +5,8 @@ import os
 import sys
 
 from .parallel import patch_parallel
+from .ranks import answer_between, counted_nccl, joined
 from .sent_objects import patch_objects
-
-
-# Of those that torchrun starts the first is traced in every run: two runs of different ones would
-# not be alike.
-def follows():
-    return "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("LOCAL_RANK", "0") != "0"
-
-
-# The GPUs that there are: one, but `accelerate launch --num_processes N` starts several processes
-# only where it sees several.
-def launched():
-    name = sys.argv[0] if getattr(sys, "argv", None) else ""
-    launcher = os.path.basename(name) in ("accelerate", "accelerate-launch")
-    if launcher or name.endswith("accelerate/commands/launch.py"):
-        for word, after in zip(sys.argv, sys.argv[1:] + [""]):
-            key, equals, value = word.partition("=")
-            if key in ("--num_processes", "--num-processes"):
-                value = value if equals else after
-                return max(int(value), 1) if value.isdigit() else 1
-    return 1
 
 
 # What PyTorch itself has for tests: a group whose collectives return at once. Of a program that
@@ -54,12 +35,13 @@ def patch_distributed(tracer):
 
         world_size = world_size if world_size > 0 else int(os.environ.get("WORLD_SIZE", 1))
         rank = rank if rank >= 0 else int(os.environ.get("RANK", 0))
+        joined(tracer, rank, world_size)
         asked.append(str(backend or "nccl"))
         kind, said = "assumed", "torch.distributed was traced as one process without NCCL"
         if world_size > 1:
             kind, said = "several_processes", "process %d of %d; " % (rank, world_size)
             if takes_nccl(backend):
-                said += "NCCL is counted as measured with two GPUs"
+                said += counted_nccl(world_size)
                 tracer.file.fact("world", world_size)
             else:
                 said += "its group is not of NCCL"
@@ -110,14 +92,7 @@ def patch_groups(tracer, c10d, is_nccl):
             tracer.file.fact("nccl_groups", len(counted))
         return real_group(ranks, timeout, None, None, *args, **kwargs)
 
-    def telling(real):
-        def run(*args, **kwargs):
-            tracer.file.fact("nccl_between", 1)
-            return real(*args, **kwargs)
-
-        return run
-
-    between = {name: telling(getattr(c10d, name)) for name in ("send", "recv", "isend", "irecv")}
+    between = answer_between(tracer, c10d)
     for module in (c10d, tracer.torch.distributed, *meshes()):
         for name, function in {"new_group": new_group, **between}.items():
             if hasattr(module, name):

@@ -6,7 +6,7 @@
 #include "base/number.h"
 #include "commands/fit/fit_cached.h"
 #include "commands/fit/fit_gpus.h"
-#include "fit/answer/traced_answer.h"
+#include "fit/answer/ranked_answer.h"
 
 namespace cufit::commands {
 namespace {
@@ -33,6 +33,8 @@ constexpr Option k_fit_options[] = {
     fit_option<&FitRequest::optimizer>("--optimizer", "NAME", "adamw adamw8bit sgd"),
     fit_option<&FitRequest::checkpointing>("--checkpointing", "on|off", "on off"),
     fit_option<&FitRequest::lora_targets>("--lora-targets", "NAMES"),
+    fit_option<&FitRequest::world>("--world", "N,...|auto"),
+    fit_option<&FitRequest::ranks>("--ranks", "all", "all"),
     fit_option<&FitRequest::plan>("--plan"),
     fit_option<&FitRequest::settings>("--set", "KEY=VALUE,...").or_empty(),
     fit_option<&FitRequest::events>("--events", "FILE"),
@@ -81,15 +83,24 @@ TracedGpu traced_gpu(const fit::Question& question, const knowledge::Knowledge& 
 }
 
 // `recording`: a real run of the program, which stands beside its traces.
-Result<fit::Answer> answer_of(const Context& context, fit::Traces traces,
+Result<fit::Answer> answer_of(const Context& context, FitTraces traces,
                               const fit::Question& question,
                               const std::optional<RecordingAt>& recording) {
-  CUFIT_TRY(answer, fit::TracedAnswer::begin(std::move(traces), question, context.knowledge));
+  std::optional<fit::MeasuredRun> beside;
   if (recording) {
     CUFIT_TRY(run, read_measured_run(context, *recording));
-    if (Result<void> done = answer.calibrate(run); !done) return done.error();
+    beside = std::move(run);
   }
-  return std::move(answer).finish();
+  return fit::ranked_answer(
+      {std::move(traces.traces), std::move(traces.ranks), std::move(traces.worlds)}, question,
+      context.knowledge, beside);
+}
+
+WorldsAsked worlds_asked(const Context& context, const fit::Question& question) {
+  return {[&](fit::Traces traces) {
+            return fit::world_answer(std::move(traces), question, context.knowledge);
+          },
+          question.cards};
 }
 
 int print_failure(const Context& context, const fit::TraceFailure& failure, bool json) {
@@ -128,17 +139,19 @@ int run_fit(const Context& context, const FitRequest& request) {
   }
   const bool keeps = !calibrates && request.events.empty() && !request.command.empty();
   const FilesBefore before = keeps ? files_before(context.files, request.command) : FilesBefore();
-  Result<FitTraces> traces = fit_traces(context, request, request, question->batch,
-                                        traced_gpu(*question, context.knowledge));
+  Result<FitTraces> traces =
+      fit_traces(context, request, request, question->batch,
+                 traced_gpu(*question, context.knowledge), worlds_asked(context, *question));
   if (!traces && traces.error().code == Code::cancelled) return k_interrupted;
   if (!traces) return output.exit_code_for(traces.error());
   if (traces->failure) return print_failure(context, *traces->failure, request.json);
   const FileMarks files = keeps ? files_of_trace(before, traces->traces) : FileMarks();
+  const std::string program = traces->program;
   const Result<fit::Answer> answer =
-      answer_of(context, std::move(traces->traces), *question, recording);
+      answer_of(context, std::move(*traces), *question, recording);
   if (!answer) return output.exit_code_for(answer.error());
-  if (keeps) keep_answer(context, request, traces->program, *answer, question->cards, files);
-  return print_fit_answer(context, traces->program, *answer, request);
+  if (keeps) keep_answer(context, request, program, *answer, question->cards, files);
+  return print_fit_answer(context, program, *answer, request);
 }
 
 }  // namespace cufit::commands

@@ -31,6 +31,8 @@ std::vector<KeyOption> key_options(const FitRequest& request) {
           {"--seq", request.seq},
           {"--seq-arg", request.seq_arg},
           {"--steps", request.steps},
+          {"--world", request.world},
+          {"--ranks", request.ranks},
           {"--train", request.train},
           {"--res", request.res},
           {"--dtype", request.dtype},

@@ -17,6 +17,8 @@ struct FitProgramRequest {
   std::optional<std::string> steps, timeout;
   std::optional<std::string> keep;  // a folder for the event files
   std::vector<std::string> events;  // files of `keep` instead of a program
+  std::optional<std::string> world;  // ranks: "8", "2,4,8", "auto"
+  std::optional<std::string> ranks;  // "all": which of them are traced
   bool plan = false;                // traced for plans, too
 };
 

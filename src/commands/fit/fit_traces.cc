@@ -26,8 +26,9 @@ std::optional<fit::TraceFailure> file_failure(const formats::TraceEvents& events
 }
 
 Result<FitTraces> read_event_files(const host::Host& files, const std::vector<std::string>& paths,
-                                   bool plan) {
+                                   bool plan, const WorldsAsked& asked) {
   FitTraces out;
+  std::vector<formats::TraceEvents> read;
   std::vector<std::string> names;
   for (const std::string& path : paths) {
     names.push_back(shell_word(path));
@@ -36,13 +37,15 @@ Result<FitTraces> read_event_files(const host::Host& files, const std::vector<st
               formats::read_trace_events(std::shared_ptr<const ByteSource>(std::move(source))));
     out.failure = file_failure(events, path, out.traces.warnings);
     if (out.failure) return out;
-    fit::add_trace(out.traces, std::move(events));
+    read.push_back(std::move(events));
   }
+  if (Result<void> done = take_ranks_apart(std::move(read), asked, out); !done) return done.error();
   if (out.traces.plain.empty())
     return fail(Code::usage,
                 "`--events`: these are traces of plans; name those of the program as "
                 "it is as well");
   fit::keep_micro_batches_apart(out.traces, plan);
+  for (fit::RankTraces& rank : out.ranks) fit::keep_micro_batches_apart(rank.traces, false);
   out.program = join(names, " ");
   return out;
 }
@@ -53,6 +56,8 @@ Result<void> without_program(const FitProgramRequest& program) {
         std::pair("seq", program.seq.has_value()),
         std::pair("seq-arg", program.seq_arg.has_value()),
         std::pair("function", program.function.has_value()),
+        std::pair("world", program.world.has_value()),
+        std::pair("ranks", program.ranks.has_value()),
         std::pair("steps", program.steps.has_value()), std::pair("keep", program.keep.has_value()),
         std::pair("timeout", program.timeout.has_value())})
     if (given)
@@ -65,7 +70,7 @@ Result<void> without_program(const FitProgramRequest& program) {
 
 Result<FitTraces> fit_traces(const Context& context, const FitProgramRequest& program,
                              const FitModelRequest& model, std::optional<uint64_t> batch,
-                             const TracedGpu& gpu) {
+                             const TracedGpu& gpu, const WorldsAsked& worlds) {
   std::vector<std::string> paths = program.events;
   if (paths.empty() && program.command.empty() && !program.function)
     return fail(Code::usage,
@@ -79,12 +84,12 @@ Result<FitTraces> fit_traces(const Context& context, const FitProgramRequest& pr
       if (Result<void> made = host::create_folders(plan.folder); !made) return made.error();
       plan.folder = host::absolute_path(plan.folder);
     }
-    return trace_program(context, std::move(plan), batch);
+    return trace_ranks(context, std::move(plan), batch, worlds);
   }
   if (Result<void> good = without_program(program); !good) return good.error();
   // `--events a b`: an option takes one value, the others stand where a program would.
   paths.insert(paths.end(), program.command.begin(), program.command.end());
-  return read_event_files(context.files, paths, program.plan);
+  return read_event_files(context.files, paths, program.plan, worlds);
 }
 
 }  // namespace cufit::commands

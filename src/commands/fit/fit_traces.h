@@ -11,6 +11,7 @@
 #include "commands/context.h"
 #include "commands/fit/fit_model.h"
 #include "commands/fit/fit_program.h"
+#include "commands/fit/fit_ranks.h"
 #include "fit/answer/trace_failure.h"
 #include "fit/answer/traces.h"
 
@@ -19,6 +20,8 @@ namespace cufit::commands {
 struct FitTraces {
   std::string program;                       // as typed, or the names of the files
   fit::Traces traces;                        // of the program as it is there is one at least
+  std::vector<fit::RankTraces> ranks;        // others of the same group
+  std::vector<fit::WorldAnswer> worlds;      // ascending; empty: one number of ranks was asked for
   std::optional<fit::TraceFailure> failure;  // then there are none
 };
 
@@ -29,10 +32,11 @@ struct TracedGpu {
   std::string cudnn_devices;  // those for which cuDNN is asked
 };
 
-// `batch`: that was asked for; nullopt: the program's own. Error{usage} for options that do not go
+// `batch`: that was asked for; nullopt: the program's own. `worlds`: what is made of traces at
+// several numbers of ranks. Error{usage} for options that do not go
 // together, Error{cancelled} where a signal asked cufit to end.
 Result<FitTraces> fit_traces(const Context& context, const FitProgramRequest& program,
                              const FitModelRequest& model, std::optional<uint64_t> batch,
-                             const TracedGpu& gpu);
+                             const TracedGpu& gpu, const WorldsAsked& worlds = {});
 
 }  // namespace cufit::commands

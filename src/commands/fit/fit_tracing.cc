@@ -10,6 +10,7 @@
 #include "fit/trace_parts.h"
 #include "formats/model/trace_facts.h"
 #include "host/files/atomic_write.h"
+#include "host/files/paths.h"
 
 namespace cufit::commands {
 namespace {
@@ -55,6 +56,10 @@ class FitTracing {
     if (Result<void> done = trace(first); !done) return done.error();
     if (out_.failure) return {};
     fit::Traces& traces = out_.traces;
+    if (plan_.after_first) {
+      CUFIT_TRY(goes_on, plan_.after_first(traces.plain[0]));
+      if (!goes_on) return {};
+    }
     const std::optional<uint64_t> base = parse_uint(traces.plain[0].fact("batch"));
     // Of a command that was changed the DataLoader does not show the program's own.
     const bool changed = plan_.argument && first;
@@ -159,11 +164,13 @@ class FitTracing {
     CUFIT_TRY(run, host::traced_run(options_, interrupts_));
     asked_cudnn_ = options_.variant;
     std::optional<TraceEvents> events;
-    if (run.events && !plan_.folder.empty())
-      print_progress("kept", {{"path", options_.event_file}});
     if (run.events) {
       CUFIT_TRY(read, formats::read_trace_events(run.events));
       events = std::move(read);
+    }
+    if (run.events && !plan_.folder.empty()) {
+      if (Result<void> named = name_kept_file(*events); !named) return named.error();
+      print_progress("kept", {{"path", options_.event_file}});
     }
     const TraceEvents* read = events ? &*events : nullptr;
     out_.failure = fit::trace_failure(read, run.exit_code, run.said, out_.traces.warnings);
@@ -225,6 +232,20 @@ class FitTracing {
     } else if (!batch && !events.fact("batch_found").empty()) {
       formats::add_fact(events, "batch", std::string(events.fact("batch_found")));
     }
+    return {};
+  }
+
+  // Which rank it was is known only then.
+  Result<void> name_kept_file(const TraceEvents& events) {
+    const uint64_t world = fit::world_of(events);
+    if (world == 1 && !plan_.keeps_world) return {};
+    const std::string of_world = plan_.keeps_world ? format("world{}-", world) : std::string();
+    const std::string path = format("{}/cufit-fit-{}rank{}-{}.events", plan_.folder, of_world,
+                                    fit::rank_of(events), kept_);
+    if (Result<void> copied = host::copy_file(options_.event_file, path); !copied)
+      return copied.error();
+    host::remove_file(options_.event_file);
+    options_.event_file = path;
     return {};
   }
 

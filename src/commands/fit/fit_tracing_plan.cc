@@ -88,6 +88,8 @@ Result<TracingPlan> tracing_plan(const host::Host& files, const FitProgramReques
     out.argument = argument;
   }
   if (program.keep) out.folder = *program.keep;
+  CUFIT_TRY(ranks, ranks_wanted(program));
+  out.ranks = std::move(ranks);
   if (model.train) {
     CUFIT_TRY(built, fit_model(files, program, model, gpu.cc));
     out.run.model = std::move(built.json);

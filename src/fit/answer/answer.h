@@ -11,6 +11,7 @@
 
 #include "fit/answer/cards.h"
 #include "fit/answer/plans_answer.h"
+#include "fit/answer/ranks.h"
 #include "fit/answer/traced_programs.h"
 #include "fit/answer/warning.h"
 
@@ -38,6 +39,17 @@ struct RecordedFigures {
   size_t storages = 0, proved = 0;    // whose size at other batch sizes is proved
 };
 
+// Of a program that is not distributed: one rank.
+struct Distributed {
+  uint64_t world = 1;
+  uint64_t rank = 0;              // whose the answer is: the one that takes most of those traced
+  std::vector<RankAnswer> ranks;  // ascending; those that were traced
+  std::optional<MoreOf> more;     // of which it has more than `least`
+  uint64_t least = 0;             // the rank that takes least
+  std::string differ;             // why ranks differ, in the trace's words; empty: it does not say
+  std::vector<WorldAnswer> worlds;  // ascending; empty: not asked for
+};
+
 struct Answer {
   TracedPrograms programs;
   uint64_t batch = 0;                  // 0: not known
@@ -50,6 +62,7 @@ struct Answer {
   std::vector<CurvePoint> curve;
   std::vector<Warning> warnings;
   std::optional<RecordedFigures> recorded;
+  Distributed distributed;
   std::optional<PlansAnswer> plans;  // nullopt: not asked for
 
   const StepProgram& traced() const { return programs.many; }

@@ -17,7 +17,10 @@ constexpr std::string_view k_largest_context_card = "H200 SXM";
 // torch 2.x wheels of CUDA 12 have no kernels for older ones.
 constexpr ComputeCapability k_oldest_capability{5, 0};
 constexpr size_t k_most_capabilities = 4;  // each costs cuDNN a second or more
-constexpr uint64_t k_most_groups = 64;     // of NCCL, that are believed
+// Of NCCL, that are believed: groups, ranks of a node, nodes.
+constexpr uint64_t k_most_groups = 64, k_most_node = 72, k_most_nodes = 1024;
+// NVLink SHARP.
+constexpr ComputeCapability k_first_with_nvls{9, 0}, k_later_nvls{10, 0};
 
 }  // namespace
 
@@ -78,13 +81,30 @@ Card traced_card(const std::vector<Card>& cards, const knowledge::Knowledge& kno
   return card_of(*gpu, knowledge);
 }
 
-uint64_t nccl_bytes(const formats::TraceEvents& events, const knowledge::Knowledge& knowledge) {
-  if (parse_uint(events.fact("world")).value_or(1) < 2 || knowledge.nccl_memory.empty()) return 0;
-  const knowledge::NcclMemoryRow& row = knowledge.nccl_memory.back();
-  const uint64_t groups =
-      std::min(parse_uint(events.fact("nccl_groups")).value_or(0), k_most_groups);
-  const int64_t between = events.fact("nccl_between") == "1" ? row.between_mib : 0;
-  return (static_cast<uint64_t>(row.world_mib + between) + groups * uint64_t(row.group_mib)) << 20;
+uint64_t nccl_bytes(const formats::TraceEvents& events, const Card& card,
+                    const knowledge::Knowledge& knowledge) {
+  const auto fact = [&](std::string_view key, uint64_t most) {
+    return std::min(parse_uint(events.fact(key)).value_or(0), most);
+  };
+  const uint64_t world = fact("world", k_most_node * k_most_nodes);
+  if (world < 2 || knowledge.nccl_memory.empty()) return 0;
+  const auto found = std::find_if(
+      knowledge.nccl_memory.begin(), knowledge.nccl_memory.end(),
+      [&](const knowledge::NcclMemoryRow& row) { return world <= uint64_t(row.ranks); });
+  const knowledge::NcclMemoryRow& row =
+      found != knowledge.nccl_memory.end() ? *found : knowledge.nccl_memory.back();
+  const uint64_t node = std::clamp<uint64_t>(fact("node_size", k_most_node), 1, world);
+  const std::optional<ComputeCapability> cc = parse_compute_capability(card.cc);
+  const ComputeCapability capability = cc.value_or(k_first_with_nvls);
+  const int64_t nvls = node < 3 || capability < k_first_with_nvls ? 0
+                       : capability < k_later_nvls                ? row.nvls_mib
+                                                                  : row.nvls_later_mib;
+  const int64_t group = events.fact("rank") == "0" ? row.group_first_mib : row.group_mib;
+  const uint64_t mib = uint64_t(row.world_mib) +
+                       fact("nccl_groups", k_most_groups) * uint64_t(group) +
+                       fact("nccl_between", k_most_node) * uint64_t(row.between_mib) +
+                       node * uint64_t(nvls) + uint64_t(node < world ? row.net_mib : 0);
+  return mib << 20;
 }
 
 void take_outside(Card& card, uint64_t bytes) {

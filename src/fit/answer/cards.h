@@ -33,6 +33,8 @@ struct CardAnswer : Card {
   LargestBatch largest;
   // Retries of the largest batch: above 0 it fits only by giving cached memory back.
   uint64_t largest_retries = 0;
+  // Of the numbers of ranks that were asked for the least with which it fits; nullopt: none does.
+  std::optional<uint64_t> least_world;
 };
 
 Card card_of(const knowledge::Gpu& gpu, const knowledge::Knowledge& knowledge);
@@ -49,8 +51,9 @@ std::vector<Card> each_once(std::vector<Card> cards);
 // the first that was asked for by name, else the one whose libraries take most.
 Card traced_card(const std::vector<Card>& cards, const knowledge::Knowledge& knowledge);
 
-// What NCCL takes beside the allocator in the traced process; 0: it is the only one.
-uint64_t nccl_bytes(const formats::TraceEvents& events, const knowledge::Knowledge& knowledge);
+// What NCCL takes beside the allocator in the traced process on such a card; 0: it is the only one.
+uint64_t nccl_bytes(const formats::TraceEvents& events, const Card& card,
+                    const knowledge::Knowledge& knowledge);
 void take_outside(Card& card, uint64_t bytes);
 
 // With what is this card's: its libraries, its size. No bound.

@@ -50,9 +50,9 @@ void warn_of_other_kernels(const std::vector<Card>& cards, const Card& traced,
 
 Result<TracedAnswer> TracedAnswer::begin(Traces traces, Question question,
                                          const knowledge::Knowledge& knowledge) {
-  const uint64_t nccl = nccl_bytes(traces.plain[0], knowledge);
-  take_outside(question.traced_card, nccl);
-  for (Card& card : question.cards) take_outside(card, nccl);
+  const formats::TraceEvents& first = traces.plain[0];
+  take_outside(question.traced_card, nccl_bytes(first, question.traced_card, knowledge));
+  for (Card& card : question.cards) take_outside(card, nccl_bytes(first, card, knowledge));
   TracedAnswer out(std::move(traces), std::move(question), knowledge);
   if (Result<void> done = out.predict_traced(); !done) return done.error();
   return out;

@@ -19,6 +19,8 @@ class TracedAnswer {
   // Corrects them, and what follows, by a real run of the program; a warning says so, or why not.
   Result<void> calibrate(const MeasuredRun& run);
 
+  const Prediction& prediction() const { return out_.prediction; }
+
   // Each card, the curve and the plans.
   Answer finish() &&;
 

@@ -50,6 +50,14 @@ Result<void> ScriptFolder::add(const std::string& name, std::string_view bytes) 
   return {};
 }
 
+Result<void> ScriptFolder::add_program(const std::string& name, std::string_view bytes) const {
+  if (Result<void> added = add("bin/" + name, bytes); !added) return added.error();
+  const std::string path = path_ + "/bin/" + name;
+  if (chmod(path.c_str(), 0700) != 0)
+    return fail(Code::io, format("`{}`: {}", path, std::strerror(errno)));
+  return {};
+}
+
 ScriptFolder::ScriptFolder(ScriptFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
 
 ScriptFolder::~ScriptFolder() {
@@ -61,6 +69,11 @@ ScriptFolder::~ScriptFolder() {
 std::string ScriptFolder::python_path() const {
   const char* before = std::getenv("PYTHONPATH");
   return before != nullptr && *before != '\0' ? path_ + ":" + before : path_;
+}
+
+std::string ScriptFolder::search_path() const {
+  const char* before = std::getenv("PATH");
+  return path_ + "/bin:" + (before != nullptr && *before != '\0' ? before : "/usr/bin:/bin");
 }
 
 }  // namespace cufit::host

@@ -23,10 +23,14 @@ class ScriptFolder {
   ~ScriptFolder();
   // A file beside the script.
   Result<void> add(const std::string& name, std::string_view bytes) const;
+  // A program in its folder `bin`, which was made with it.
+  Result<void> add_program(const std::string& name, std::string_view bytes) const;
   const std::string& path() const { return path_; }  // absolute
   std::string script() const { return path_ + "/sitecustomize.py"; }
   // For the child: this folder, then what cufit's own PYTHONPATH holds.
   std::string python_path() const;
+  // The same of PATH, with the folder `bin`.
+  std::string search_path() const;
 
  private:
   explicit ScriptFolder(std::string path) : path_(std::move(path)) {}

@@ -84,6 +84,12 @@ std::vector<Variable> variables_of(const TraceOptions& options, const ScriptFold
       {"CUFIT_FIT_CUDNN", options.cudnn.empty() ? std::nullopt : std::optional(options.cudnn)},
       {"CUFIT_FIT_DEVICE", options.device.empty() ? std::nullopt : std::optional(options.device)},
       {"CUFIT_FIT_SCRATCH", folder.path() + "/scratch"},
+      {"CUFIT_FIT_WORLD", options.world == 0 ? std::optional<std::string>("auto")
+                                             : number(options.world)},
+      {"CUFIT_FIT_RANK", options.rank.last ? "last" : std::to_string(options.rank.number)},
+      {"CUFIT_FIT_PLACED", std::nullopt},
+      {"CUFIT_FIT_DEVICES", std::nullopt},
+      {"PATH", folder.search_path()},
       {"CUFIT_FIT_VARIANT",
        options.variant.empty() ? std::nullopt : std::optional(options.variant)},
       {"CUFIT_FIT_FUNCTION",
@@ -95,9 +101,12 @@ std::vector<Variable> variables_of(const TraceOptions& options, const ScriptFold
 }  // namespace
 
 Result<TracedRun> traced_run(const TraceOptions& options, Interrupts& interrupts) {
-  CUFIT_TRY(folder, ScriptFolder::make("fit", fit_tracer(), {"scratch"}));
+  CUFIT_TRY(folder, ScriptFolder::make("fit", fit_tracer(), {"scratch", "bin"}));
   if (Result<void> added = folder.add("no_accelerator.so", fit_no_accelerator()); !added)
     return added.error();
+  for (const char* launcher : {"srun", "sbatch", "scontrol", "mpirun", "mpiexec"})
+    if (Result<void> added = folder.add_program(launcher, fit_rank_shim()); !added)
+      return added.error();
   const std::string event_file =
       options.event_file.empty() ? folder.path() + "/events" : options.event_file;
   unlink(event_file.c_str());

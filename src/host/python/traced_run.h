@@ -25,6 +25,11 @@ struct TraceProgress {
   std::string source;  // "train.py:57", the user's own line; empty: not known
 };
 
+struct TracedRank {
+  uint64_t number = 0;
+  bool last = false;  // the highest, whichever that is
+};
+
 struct TraceOptions {
   std::vector<std::string> command;  // program and arguments; the Python for the next two
   std::string function;              // "module:name" that the tracer itself calls; empty: none
@@ -36,6 +41,10 @@ struct TraceOptions {
   uint64_t steps = 0;
   // Where the steps are not of one size the tracer goes on up to these; nullopt: as it sees fit.
   std::optional<uint64_t> most_steps;
+  // Ranks of a distributed program; nullopt: as its launcher says, 0: that, and one where it has
+  // none. Which of them is traced.
+  std::optional<uint64_t> world;
+  TracedRank rank;
   std::string variant;  // "plan,bf16": what plans are told of and what is switched on; empty: none
   std::string gpu;      // "NVIDIA H200,9.0,150110011392": name, capability, bytes in all
   std::string cudnn;    // JSON: GPUs for which cuDNN is asked; empty: it is not
@@ -68,5 +77,7 @@ Result<TracedRun> traced_run(const TraceOptions& options, Interrupts& interrupts
 const char* fit_tracer();
 const char* fit_model_program();
 std::string_view fit_no_accelerator();
+// What srun, sbatch, scontrol, mpirun and mpiexec are for the child: none of them is started.
+std::string_view fit_rank_shim();
 
 }  // namespace cufit::host

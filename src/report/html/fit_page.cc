@@ -7,6 +7,7 @@
 #include "report/html/fit_charts.h"
 #include "report/html/fit_page_style.h"
 #include "report/fit_plans.h"
+#include "report/fit_ranks.h"
 #include "report/terminal/fit_words.h"
 #include "report/html/html_text.h"
 #include "report/terminal/state_symbols.h"
@@ -81,6 +82,8 @@ class FitPage {
     for (const std::string& text : {fit_outside_text(view_, lang_), fit_when_text(view_, lang_),
                                     fit_traced_text(view_, lang_)})
       out_ += "<p class=\"machine\">" + rich_html(text) + "</p>\n";
+    for (const std::string& text : fit_rank_lines(view_, lang_))
+      out_ += "<p class=\"machine\">" + rich_html(text) + "</p>\n";
     out_ += "</header>\n";
   }
 
@@ -94,7 +97,7 @@ class FitPage {
     out_ += "<div class=\"cards\">\n";
     for (const fit::CardAnswer* gpu : asked_) {
       out_ += format("<article class=\"card {}\"><h3>{}</h3><span class=\"word\">{} {}</span>\n",
-                     tone(gpu->fits), escape_html(gpu->name),
+                     tone(gpu->fits), escape_html(fit_card_name(view_, *gpu, lang_)),
                      mark(gpu->fits ? LinkState::ok : LinkState::broken),
                      escape_html(say_(gpu->fits ? "fit.fits" : "fit.fits_not")));
       const uint64_t reserved = view_.answer.prediction.peak_reserved;
@@ -234,7 +237,7 @@ class FitPage {
       out_ += format(
           "<tr><td>{}</td><td class=\"n\">{}</td><td><span class=\"word {}\">{} {}</span>"
           "</td><td class=\"n\">{}</td><td class=\"note\">{}</td></tr>\n",
-          escape_html(gpu.name), gib(gpu.usable), tone(gpu.fits),
+          escape_html(fit_card_name(view_, gpu, lang_)), gib(gpu.usable), tone(gpu.fits),
           mark(gpu.fits ? LinkState::ok : LinkState::broken),
           escape_html(say_(gpu.fits ? "fit.fits" : "fit.fits_not")),
           escape_html(fit_largest_text(view_, gpu)), escape_html(fit_gpu_note(view_, gpu, lang_)));

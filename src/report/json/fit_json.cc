@@ -21,7 +21,7 @@ Json breakdown_json(const fit::Prediction& prediction) {
   return out;
 }
 
-Json gpu_json(const fit::CardAnswer& gpu, bool batch_known) {
+Json gpu_json(const fit::CardAnswer& gpu, bool batch_known, bool of_worlds) {
   Json out;
   out["name"] = gpu.name;
   out["usable_bytes"] = gpu.usable;
@@ -40,6 +40,7 @@ Json gpu_json(const fit::CardAnswer& gpu, bool batch_known) {
       gpu.prediction ? Json(gpu.prediction->peak_reserved_upper) : Json(nullptr);
   out["retries"] = gpu.prediction ? Json(gpu.prediction->alloc_retries) : Json(nullptr);
   const bool dies = gpu.prediction && (gpu.prediction->oom || gpu.prediction->upper_oom);
+  if (of_worlds) out["least_world"] = or_null(gpu.least_world);
   out["oom"] = dies ? moment_json(gpu.prediction->oom ? gpu.prediction->oom->moment
                                                       : gpu.prediction->upper_oom->moment)
                     : Json(nullptr);
@@ -83,6 +84,33 @@ Json fit_recorded_json(const fit::RecordedFigures& recorded) {
   return out;
 }
 
+// Without ranks, one: it is what a recording tells, too.
+Json ranks_json(const fit::Answer& answer) {
+  Json out = Json::array();
+  const auto add = [&](const fit::RankAnswer& rank) {
+    out.push_back({{"rank", rank.rank},
+                   {"peak_allocated_bytes", rank.peak_allocated},
+                   {"peak_reserved_bytes", rank.peak_reserved},
+                   {"peak_reserved_upper_bytes", rank.peak_reserved_upper},
+                   {"outside_allocator_bytes", rank.outside_allocator},
+                   {"like_rank", or_null(rank.like)}});
+  };
+  for (const fit::RankAnswer& rank : answer.distributed.ranks) add(rank);
+  if (out.empty()) add(fit::rank_answer(0, answer.prediction));
+  return out;
+}
+
+Json worlds_json(const std::vector<fit::WorldAnswer>& worlds) {
+  Json out = Json::array();
+  for (const fit::WorldAnswer& at : worlds)
+    out.push_back({{"world", at.world},
+                   {"peak_allocated_bytes", at.peak_allocated},
+                   {"peak_reserved_bytes", at.peak_reserved},
+                   {"peak_reserved_upper_bytes", at.peak_reserved_upper},
+                   {"outside_allocator_bytes", at.outside_allocator}});
+  return out;
+}
+
 std::string finish(const Json& out) { return out.dump(2) + "\n"; }
 
 }  // namespace
@@ -99,6 +127,10 @@ std::string fit_json(const FitView& view) {
   out["peak_reserved_bytes"] = prediction.peak_reserved;
   out["peak_reserved_upper_bytes"] = prediction.peak_reserved_upper;
   out["outside_allocator_bytes"] = prediction.outside_allocator;
+  out["world"] = view.answer.distributed.world;
+  out["ranks"] = ranks_json(view.answer);
+  if (!view.answer.distributed.worlds.empty())
+    out["worlds"] = worlds_json(view.answer.distributed.worlds);
   out["breakdown"] = breakdown_json(prediction);
   out["peak"] = moment_json(prediction.peak);
   out["activations_by_module"] = Json::array();
@@ -106,7 +138,7 @@ std::string fit_json(const FitView& view) {
     out["activations_by_module"].push_back({{"module", row.module}, {"bytes", row.bytes}});
   out["gpus"] = Json::array();
   for (const fit::CardAnswer& gpu : view.answer.cards)
-    out["gpus"].push_back(gpu_json(gpu, view.answer.batch != 0));
+    out["gpus"].push_back(gpu_json(gpu, view.answer.batch != 0, !view.answer.distributed.worlds.empty()));
   out["plans"] = fit_plans_json(view);
   out["curve"] = Json::array();
   for (const fit::CurvePoint& point : view.answer.curve)

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "report/fit_curve.h"
 #include "report/fit_plans.h"
+#include "report/fit_ranks.h"
 #include "report/terminal/fit_words.h"
 #include "report/terminal/mem_words.h"
 #include "report/terminal/terminal_writer.h"
@@ -28,6 +29,7 @@ class FitPainter : private TerminalWriter {
     answer();
     breakdown();
     modules();
+    out_ += fit_ranks(view_, style_);
     out_ += fit_curve(view_, style_);
     gpus();
     out_ += fit_plans_text(view_, style_);
@@ -46,6 +48,7 @@ class FitPainter : private TerminalWriter {
     flow(fit_peak_text(view_, style_.lang), "  ", "  ", "1");
     flow(fit_outside_text(view_, style_.lang), "  ", "  ");
     flow(fit_when_text(view_, style_.lang), "  ", "  ");
+    for (const std::string& line : fit_rank_lines(view_, style_.lang)) flow(line, "  ", "  ");
   }
 
   void row(const std::string& name, int first, uint64_t bytes, const std::string& rest) {
@@ -93,6 +96,10 @@ class FitPainter : private TerminalWriter {
     return fit_module_name(view_, row, style_.lang);
   }
 
+  std::string name_of(const fit::CardAnswer& gpu) const {
+    return fit_card_name(view_, gpu, style_.lang);
+  }
+
   // Which of `--gpu all` are worth a line.
   std::vector<const fit::CardAnswer*> shown_gpus(size_t& small, size_t& large) const {
     std::vector<const fit::CardAnswer*> out, fitting, not_fitting;
@@ -117,25 +124,33 @@ class FitPainter : private TerminalWriter {
     size_t small = 0, large = 0;
     const std::vector<const fit::CardAnswer*> shown = shown_gpus(small, large);
     int first = columns(say("fit.column.gpu"));
-    for (const fit::CardAnswer* gpu : shown) first = std::max(first, columns(gpu->name));
+    for (const fit::CardAnswer* gpu : shown) first = std::max(first, columns(name_of(*gpu)));
     const int outcome = std::max(columns(say("fit.fits")), columns(say("fit.fits_not")));
     const int largest = columns(say("fit.column.largest"));
     heading(say("fit.heading.gpus", {{"batch", fit_batch_text(view_, style_.lang)}}));
     std::string head = "  " + pad(say("fit.column.gpu"), first) +
                        right(say("fit.column.usable"), k_fit_text_size + 2) + "  " +
                        pad(say("fit.column.fits"), outcome) + "  " + say("fit.column.largest");
+    const bool worlds = !view_.answer.distributed.worlds.empty();
+    if (worlds) head += "  " + say("fit.column.least");
     out_ += coloured(head, "1") + "\n";
     if (small != 0) flow(say("fit.more_small", {{"count", thousands(small)}}), "  ", "  ", "2");
     for (const fit::CardAnswer* gpu : shown) {
-      out_ += "  " + pad(gpu->name, first) + right(gib(gpu->usable), k_fit_text_size + 2) + "  ";
+      out_ += "  " + pad(name_of(*gpu), first) + right(gib(gpu->usable), k_fit_text_size + 2) + "  ";
       out_ += coloured(pad(say(gpu->fits ? "fit.fits" : "fit.fits_not"), outcome),
                        gpu->fits ? "32" : "31");
       out_ += "  " + right(fit_largest_text(view_, *gpu), largest);
+      if (worlds)
+        out_ += "  " + right(gpu->least_world ? thousands(*gpu->least_world) : say("fit.no_world"),
+                             columns(say("fit.column.least")));
       const std::string note = fit_gpu_note(view_, *gpu, style_.lang);
       if (!note.empty()) out_ += "  " + note;
       out_ += "\n";
     }
     if (large != 0) flow(say("fit.more_large", {{"count", thousands(large)}}), "  ", "  ", "2");
+    if (view_.answer.distributed.world > 1)
+      flow(say("fit.each_card", {{"world", thousands(view_.answer.distributed.world)}}), "  ", "  ",
+           "2");
     flow(say("fit.left_free"), "  ", "  ", "2");
   }
 
@@ -171,6 +186,9 @@ class FitPainter : private TerminalWriter {
     for (const fit::CardAnswer& gpu : view_.answer.cards)
       if (gpu.asked && !gpu.fits && (tight == nullptr || gpu.usable < tight->usable)) tight = &gpu;
     if (tight != nullptr) {
+      if (tight->least_world && *tight->least_world != view_.answer.distributed.world)
+        return say("fit.next.ranks",
+                   {{"world", thousands(*tight->least_world)}, {"card", tight->name}});
       if (const size_t number = number_of_plan(view_, tight->name); number != 0)
         return say("fit.next.plan", {{"number", std::to_string(number)}, {"card", tight->name}});
       if (const std::string each = batch_for_each(); !each.empty())

@@ -61,16 +61,16 @@ TEST(Cards, TheTracedOneIsTheFirstThatWasAskedForByName) {
 
 TEST(Cards, NcclTakesMemoryBesideTheAllocator) {
   formats::TraceEvents events;
-  EXPECT_EQ(nccl_bytes(events, tables()), 0u);
+  EXPECT_EQ(nccl_bytes(events, named("H100 SXM5 80GB"), tables()), 0u);
   formats::add_fact(events, "world", "1");
-  EXPECT_EQ(nccl_bytes(events, tables()), 0u);
+  EXPECT_EQ(nccl_bytes(events, named("H100 SXM5 80GB"), tables()), 0u);
   formats::add_fact(events, "world", "2");
-  const uint64_t world = nccl_bytes(events, tables());
+  const uint64_t world = nccl_bytes(events, named("H100 SXM5 80GB"), tables());
   EXPECT_EQ(world, uint64_t{938} << 20);
   formats::add_fact(events, "nccl_groups", "1");
-  EXPECT_EQ(nccl_bytes(events, tables()), world + (uint64_t{382} << 20));
+  EXPECT_EQ(nccl_bytes(events, named("H100 SXM5 80GB"), tables()), world + (uint64_t{382} << 20));
   formats::add_fact(events, "nccl_groups", "18446744073709551615");
-  EXPECT_LT(nccl_bytes(events, tables()), uint64_t{1} << 40);
+  EXPECT_LT(nccl_bytes(events, named("H100 SXM5 80GB"), tables()), uint64_t{1} << 40);
   Card card = named("H100 SXM5 80GB");
   const Card alone = card;
   take_outside(card, world);
@@ -141,6 +141,53 @@ TEST(Cards, CudnnIsAskedForFourCapabilitiesAtMost) {
   EXPECT_EQ(devices.substr(0, 5), "[[90,");
   EXPECT_TRUE(contains(devices, "\"deviceVer\":705"));
   EXPECT_FALSE(contains(devices, "\"deviceVer\":1200"));
+}
+
+formats::TraceEvents group_of(const std::vector<std::pair<const char*, const char*>>& facts) {
+  formats::TraceEvents out;
+  for (const auto& [key, value] : facts) formats::add_fact(out, key, value);
+  return out;
+}
+
+// What NVML said of each process of two H100 80GB HBM3 beside PyTorch's allocator, after the steps.
+TEST(Cards, NcclOfTwoRanksIsWithin15PercentOfWhatWasMeasured) {
+  struct Row {
+    const char *rank, *groups, *between;
+    double mib;
+  };
+  for (const Row& row :
+       {Row{"0", "0", "0", 1608}, Row{"1", "0", "0", 1592}, Row{"0", "0", "0", 1588},
+        Row{"1", "0", "0", 1604}, Row{"0", "0", "0", 1606}, Row{"0", "0", "1", 2050},
+        Row{"1", "0", "1", 2034}, Row{"0", "1", "0", 1714}, Row{"1", "1", "0", 1970},
+        Row{"0", "1", "0", 1732}, Row{"1", "1", "0", 1988}}) {
+    Card card = named("H100 SXM5 80GB");
+    take_outside(card, nccl_bytes(group_of({{"world", "2"},
+                                            {"rank", row.rank},
+                                            {"node_size", "2"},
+                                            {"nccl_groups", row.groups},
+                                            {"nccl_between", row.between}}),
+                                  card, tables()));
+    EXPECT_NEAR(static_cast<double>(card.outside_allocator >> 20) / row.mib, 1, 0.15) << row.mib;
+  }
+}
+
+TEST(Cards, NcclGrowsWithTheRanksOfANodeAndWithNodes) {
+  const auto mib = [](const char* card, const char* world, const char* node,
+                      const char* between = "0") {
+    return nccl_bytes(
+               group_of({{"world", world}, {"node_size", node}, {"nccl_between", between}}),
+               named(card), tables()) >>
+           20;
+  };
+  EXPECT_EQ(mib("H100 SXM5 80GB", "1", "1"), 0u);
+  EXPECT_EQ(mib("H100 SXM5 80GB", "2", "2"), 938u);
+  EXPECT_EQ(mib("A100 SXM4 80GB", "8", "8"), 1187u);
+  EXPECT_EQ(mib("H100 SXM5 80GB", "8", "8"), 1187u + 8 * 32);
+  EXPECT_EQ(mib("B200", "8", "8"), 1187u + 8 * 48);
+  EXPECT_EQ(mib("H100 SXM5 80GB", "64", "8"), 1187u + 8 * 32 + 512);
+  EXPECT_EQ(mib("A100 SXM4 80GB", "8", "8", "7"), 1187u + 7 * 446);
+  EXPECT_EQ(mib("H100 SXM5 80GB", "18446744073709551615", "18446744073709551615"),
+            1187u + 72 * 32 + 512);
 }
 
 }  // namespace cards_test

@@ -12,7 +12,7 @@ namespace fit_tracer_test {
 TEST(FitTracer, DoesWithoutTorchWhatTheCheckSays) {
   if (std::system("python3 -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null") != 0)
     GTEST_SKIP() << "no python3";
-  for (const char* check : {"tracer", "after_steps", "within_epoch", "blocks"})
+  for (const char* check : {"tracer", "after_steps", "within_epoch", "blocks", "launchers"})
     EXPECT_EQ(std::system(("python3 tests/fit/" + std::string(check) + "_check.py").c_str()), 0)
         << check;
 }
