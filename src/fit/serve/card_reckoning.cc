@@ -129,7 +129,9 @@ class CardReckoning {
           cache(plan, in_.question.type).most_sequences(static_cast<uint64_t>(left), in_.context);
   }
 
-  void started(const StartPlan& plan, uint64_t context, uint64_t sequences) {
+  void started(StartPlan plan, uint64_t context, uint64_t sequences) {
+    const uint64_t limit = cache(plan, in_.question.type).sequence_limit(out_.cache_available);
+    if (limit != 0) plan.step.sequences = std::min(plan.step.sequences, limit);
     out_.started_context = context;
     out_.flags =
         start_flags(in_.question, in_.model, out_, plan, context, sequences, out_.gpu_layers);

@@ -13,9 +13,7 @@ namespace {
 
 constexpr uint64_t k_vllm_page = 16, k_vllm_latent_page = 64;  // tokens
 constexpr uint64_t k_vllm_batches_in_flight = 2;               // it schedules one step ahead
-// A recurrent layer keeps a state to write and one to start from while prefixes are cached.
-constexpr uint64_t k_vllm_states = 2;
-constexpr uint64_t k_llama_pad = 256, k_llama_ubatch = 512;  // cells
+constexpr uint64_t k_llama_pad = 256, k_llama_ubatch = 512;    // cells
 // Shares of sglang's pool: windowed layers hold so many tokens of a full one, states so much beside
 // one part of keys and values. Defaults of its 0.5.
 constexpr double k_sglang_window_share = 0.8, k_sglang_state_share = 0.9;
@@ -181,7 +179,7 @@ uint64_t CacheUse::blocks(const Group& group, uint64_t context) const {
   const uint64_t in_flight = k_vllm_batches_in_flight * settings_.batched_tokens;
   switch (group.kind) {
     case CacheKind::state:
-      return groups_.size() == 1 ? 1 : k_vllm_states;
+      return groups_.size() == 1 ? 1 : settings_.states;
     case CacheKind::window:
       return blocks_of(
                  std::min(group.window - std::min<uint64_t>(group.window, 1) + in_flight, context),
@@ -271,6 +269,13 @@ uint64_t CacheUse::most_sequences(uint64_t available, uint64_t context) const {
       high = middle - 1;
   }
   return low;
+}
+
+uint64_t CacheUse::sequence_limit(uint64_t available) const {
+  const bool states = std::any_of(groups_.begin(), groups_.end(), [](const Group& group) {
+    return group.kind == CacheKind::state;
+  });
+  return states && block_bytes_ != 0 ? available / block_bytes_ : 0;
 }
 
 double CacheUse::concurrency(uint64_t available, uint64_t context) const {

@@ -29,6 +29,9 @@ struct CacheSettings {
   CacheType type;
   uint64_t tp = 1;                 // llama.cpp: GPUs over which the layers are spread
   uint64_t batched_tokens = 2048;  // tokens of one step that may be in flight
+  // Of a recurrent layer and sequence: one to write and one to start from while prefixes are cached,
+  // as vLLM 0.33 does for every model.
+  uint64_t states = 2;
 };
 
 // Of all layers that keep keys and values of a token, each head once: what tensor parallelism
@@ -54,6 +57,8 @@ class CacheUse {
   // later versions what its sequences hold together (concurrency times context).
   uint64_t tokens(uint64_t available) const;
   uint64_t page_tokens() const { return page_tokens_; }
+  // vLLM takes no more sequences than its pool has blocks where layers are recurrent; 0: no limit.
+  uint64_t sequence_limit(uint64_t available) const;
 
  private:
   struct Layer {

@@ -32,7 +32,7 @@ Result<uint64_t> context_of(const ServedModel& model, const ServeQuestion& quest
   return model.max_context;
 }
 
-void add_warnings(ServeAnswer& out, const ServedModel& model, const ServeQuestion& question) {
+void add_serve_warnings(ServeAnswer& out, const ServedModel& model, const ServeQuestion& question) {
   const auto add = [&](const char* id, std::string detail) {
     out.warnings.emplace_back(id, std::move(detail));
   };
@@ -83,7 +83,7 @@ Result<ServeAnswer> serve_answer(const ServedModel& model, ServedWeights weights
   StepSettings usual;
   if (question.engine == Engine::transformers) usual = {context, out.sequences, false};
   out.step = step_memory(model, question.engine, question.tp, usual, knowledge);
-  add_warnings(out, model, question);
+  add_serve_warnings(out, model, question);
   const uint64_t most =
       model.max_context == 0 ? k_serve_most_context : std::max(model.max_context, context);
   const Serving serving{model, out.weights, question, knowledge, context, out.sequences, most};

@@ -51,8 +51,11 @@ void sizes_of_gguf(GgufDecoder& in, DecoderConfig& out) {
   out.kv_heads_by_layer = in.numbers("attention.head_count_kv");
   out.head_dim = in.number("attention.key_length");
   out.value_head_dim = in.number("attention.value_length");
-  out.kv_lora_rank = in.number("attention.kv_lora_rank");
-  out.rope_head_dim = out.kv_lora_rank != 0 ? in.number("rope.dimension_count") : 0;
+  // Files of before 2025-04 hold keys and values unpacked; later ones say the length of both forms.
+  if (in.number("attention.key_length_mla") != 0) {
+    out.kv_lora_rank = in.number("attention.kv_lora_rank");
+    out.rope_head_dim = in.number("rope.dimension_count");
+  }
   out.q_lora_rank = in.number("attention.q_lora_rank");
   out.experts = in.number("expert_count");
   out.experts_used = in.number("expert_used_count");

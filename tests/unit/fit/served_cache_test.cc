@@ -75,7 +75,7 @@ Engine engine_of(const Log& log) {
 
 CacheUse use_of(const Log& log, const ServedModel& model) {
   return CacheUse(model, {engine_of(log), *cache_type(engine_of(log), log.text.at("type")),
-                          log.whole("tp", 1), log.whole("batched", 8192)});
+                          log.whole("tp", 1), log.whole("batched", 8192), log.whole("states", 2)});
 }
 
 // Errors in percent.
@@ -99,18 +99,23 @@ TEST(ServedCache, TokensOfPublicLogs) {
   for (const char* set : {"first", "last"}) {
     Errors errors;
     for (const Log& log : logs()) {
-      if (log.text["set"] != set || log.number("tokens") < 0 || log.number("cache_gib") < 0)
+      if (log.text.at("set") != set || log.number("tokens") < 0 || log.number("cache_gib") < 0)
         continue;
       const ServedModel model = model_of(log);
       const CacheUse use = use_of(log, model);
       const auto cache = static_cast<uint64_t>(log.number("cache_gib") * k_gib);
       // From 0.20 on vLLM counts what its sequences hold together.
-      const bool by_sequences = log.text["counted"] == "sequences";
+      const bool by_sequences = log.text.at("counted") == "sequences";
       const double got = by_sequences ? use.concurrency(cache, log.whole("context", 1)) *
                                             static_cast<double>(log.whole("context", 1))
                                       : static_cast<double>(use.tokens(cache));
       errors.add(got, log.number("tokens"));
-      // Printed sizes are rounded to a hundredth of a GiB.
+      // Printed sizes are rounded to a hundredth of a GiB; of several GPUs the least counts, and
+      // another prints.
+      if (log.whole("tp", 1) > 1) {
+        EXPECT_LT(errors.all.back(), 1.5) << log.text.at("config");
+        continue;
+      }
       EXPECT_LT(errors.all.back(), 0.2 + 0.5 / log.number("cache_gib"))
           << log.text.at("config") << " " << got << " " << log.number("tokens");
     }
@@ -187,6 +192,17 @@ TEST(ServedCache, PagesOfGroupsOfLayers) {
   EXPECT_EQ(use.bytes(16, 1), block * (1 + 5 * 2));
   EXPECT_EQ(use.bytes(100000, 1), block * (6250 + 5 * ((1023 + 1024 + 15) / 16 + 1)));
   EXPECT_EQ(use.largest_context(block * 700, 1, 1u << 20), 16u * (700 - 5 * 129));
+}
+
+// A start of vLLM 0.26 was refused with 256 sequences: the pool had 184 blocks.
+TEST(ServedCache, NoMoreSequencesThanBlocksOfStates) {
+  Log log;
+  log.text = {{"config", "qwen3.8-27b"}, {"engine", "vllm"}, {"type", "auto"}};
+  const ServedModel model = model_of(log);
+  EXPECT_EQ(use_of(log, model).sequence_limit(static_cast<uint64_t>(8.82 * k_gib)), 184u);
+  log.text["config"] = "llama-3.1-8b";
+  const ServedModel llama = model_of(log);
+  EXPECT_EQ(use_of(log, llama).sequence_limit(static_cast<uint64_t>(8.82 * k_gib)), 0u);
 }
 
 // A page of attention grows until it holds a state, and states come in groups of as many layers.

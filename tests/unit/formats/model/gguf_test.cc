@@ -117,5 +117,19 @@ TEST(Gguf, SaysWhatConfigJsonSays) {
             "m.gguf: no `general.architecture`");
 }
 
+// deepseek-coder-v2 of 2024 keeps 16 heads of 192 and 128, not the compressed vector.
+TEST(Gguf, OlderFilesOfDeepSeekAreUnpacked) {
+  const auto config = [](bool packed) {
+    std::string entries = words("general.architecture", "deepseek2") +
+                          number("deepseek2.attention.kv_lora_rank", 512) +
+                          number("deepseek2.rope.dimension_count", 64);
+    if (packed) entries += number("deepseek2.attention.key_length_mla", 192);
+    return *decoder_config_of(*read(file(0, packed ? 4 : 3, entries)), "m.gguf");
+  };
+  EXPECT_EQ(config(false).kv_lora_rank, 0u);
+  EXPECT_EQ(config(true).kv_lora_rank, 512u);
+  EXPECT_EQ(config(true).rope_head_dim, 64u);
+}
+
 }  // namespace gguf_test
 }  // namespace cufit::formats
