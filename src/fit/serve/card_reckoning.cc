@@ -187,7 +187,7 @@ class CardReckoning {
       out_.message = message("weights", {});
     } else if (left <= 0) {
       out_.message = message("no_memory", {{"fraction", share_text(plan.share)}});
-      if (out_.message.empty()) out_.message = message("weights", {});
+      if (out_.message.empty()) out_.message = message("context", {});
     } else {
       const uint64_t needed = cache(plan, in_.question.type).bytes(in_.context, 1);
       out_.message = message("context", {{"context", std::to_string(in_.context)},

@@ -61,10 +61,11 @@ class ServePainter : private TerminalWriter {
               {"from", weights.reckoned ? say("serve.from_config")
                                         : say("serve.from_headers", {{"types", types}})}}),
          "  ", "  ");
-    std::string cache =
-        say("serve.cache", {{"token", gib(answer_.token_bytes)}, {"type", answer_.type.name}});
+    std::string cache = say("serve.cache", {{"token", thousands(answer_.token_bytes) + " B"},
+                                            {"type", answer_.type.name}});
     if (answer_.far_token_bytes != answer_.token_bytes)
-      cache += say("semicolon") + say("serve.cache_far", {{"token", gib(answer_.far_token_bytes)}});
+      cache += say("semicolon") +
+               say("serve.cache_far", {{"token", thousands(answer_.far_token_bytes) + " B"}});
     if (answer_.state_bytes != 0)
       cache += say("semicolon") + say("serve.cache_state", {{"state", gib(answer_.state_bytes)}});
     flow(cache, "  ", "  ");
@@ -96,14 +97,15 @@ class ServePainter : private TerminalWriter {
   void details(const fit::ServeCard& card) {
     heading(card.name);
     if (card.budget != 0)
-      flow(say("serve.takes", {{"budget", gib(card.budget)},
-                               {"weights", gib(answer_.weights.gpu_bytes)},
-                               {"activation", gib(card.step.activation.usual)},
-                               {"activation_upper", gib(card.step.activation.upper)},
-                               {"other", gib(card.step.other.usual)},
-                               {"other_upper", gib(card.step.other.upper)},
-                               {"available", gib(card.cache_available)},
-                               {"needed", gib(card.cache_needed)}}),
+      flow(say(answer_.engine == fit::Engine::sglang ? "serve.takes_apart" : "serve.takes",
+               {{"budget", gib(card.budget)},
+                {"weights", gib(answer_.weights.gpu_bytes)},
+                {"activation", gib(card.step.activation.usual)},
+                {"activation_upper", gib(card.step.activation.upper)},
+                {"other", gib(card.step.other.usual)},
+                {"other_upper", gib(card.step.other.upper)},
+                {"available", gib(card.cache_available)},
+                {"needed", gib(card.cache_needed)}}),
            "  ", "  ");
     if (!card.message.empty()) {
       flow(say("serve.prints", {{"engine", engine_title(answer_.engine)}}), "  ", "  ");

@@ -116,7 +116,7 @@ TEST(ServedCache, TokensOfPublicLogs) {
         EXPECT_LT(errors.all.back(), 1.5) << log.text.at("config");
         continue;
       }
-      EXPECT_LT(errors.all.back(), 0.2 + 0.5 / log.number("cache_gib"))
+      EXPECT_LT(errors.all.back(), 0.1 + 0.5 / log.number("cache_gib"))
           << log.text.at("config") << " " << got << " " << log.number("tokens");
     }
     say(set, errors);
@@ -132,7 +132,10 @@ TEST(ServedCache, SequencesAtOnceOfPublicLogs) {
     const auto cache = static_cast<uint64_t>(log.number("cache_gib") * k_gib);
     errors.add(use_of(log, model).concurrency(cache, log.whole("context", 1)),
                log.number("concurrency"));
-    EXPECT_LT(errors.all.back(), 0.3 + 0.5 / log.number("cache_gib")) << log.text.at("config");
+    // Both figures are rounded to a hundredth.
+    EXPECT_LT(errors.all.back(),
+              0.1 + 0.5 / log.number("cache_gib") + 0.5 / log.number("concurrency"))
+        << log.text.at("config");
   }
   say("concurrency", errors);
 }
@@ -191,7 +194,7 @@ TEST(ServedCache, PagesOfGroupsOfLayers) {
   const uint64_t block = 8u * 16 * 8192;
   EXPECT_EQ(use.bytes(16, 1), block * (1 + 5 * 2));
   EXPECT_EQ(use.bytes(100000, 1), block * (6250 + 5 * ((1023 + 1024 + 15) / 16 + 1)));
-  EXPECT_EQ(use.largest_context(block * 700, 1, 1u << 20), 16u * (700 - 5 * 129));
+  EXPECT_EQ(use.largest_context(block * 7000, 1, 1u << 20), 16u * (7000 - 5 * 129));
 }
 
 // A start of vLLM 0.26 was refused with 256 sequences: the pool had 184 blocks.
