@@ -57,8 +57,14 @@ class CardReckoning {
   }
 
  private:
-  // Tensor parallelism that engines do not take.
+  // Cards and tensor parallelism that engines do not take.
   bool refused() {
+    const double least = serving_size(in_.knowledge, in_.question.engine, "least_capability");
+    const std::optional<ComputeCapability> cc = parse_compute_capability(out_.cc);
+    if (cc && cc->major + cc->minor / 10.0 < least - 0.01) {
+      out_.message = message("too_old", {});
+      return true;
+    }
     const formats::DecoderConfig& config = in_.model.config;
     const uint64_t tp = in_.question.tp;
     const bool by_heads =
@@ -107,10 +113,12 @@ class CardReckoning {
 
   const StartPlan& roomiest(const std::vector<StartPlan>& plans) const {
     const StartPlan* best = &plans.front();
+    // Without CUDA graphs it is slow: only where nothing starts with them.
     for (const StartPlan& plan : plans)
-      if (available(plan, in_.context, in_.sequences) >
-          available(*best, in_.context, in_.sequences))
-        best = &plan;
+      if (plan.step.graphs || largest_context(*best, 1) < std::min(k_least_context, in_.context))
+        if (available(plan, in_.context, in_.sequences) >
+            available(*best, in_.context, in_.sequences))
+          best = &plan;
     return *best;
   }
 

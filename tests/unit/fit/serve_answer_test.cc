@@ -80,6 +80,7 @@ TEST(ServeAnswer, WhatDoesNotFitStartsShorterAndSaysWhatTheEngineSays) {
   EXPECT_LE(got.started_context, got.max_context);
   EXPECT_EQ(option(got, "--max-model-len"), std::to_string(got.started_context));
   EXPECT_GT(got.fp8_context, got.max_context);
+  EXPECT_EQ(std::count(got.flags.begin(), got.flags.end(), "--enforce-eager"), 0);
 }
 
 TEST(ServeAnswer, NothingIsSaidToFitThatUpperValuesForbid) {
@@ -129,6 +130,13 @@ TEST(ServeAnswer, OldCardsComputeInHalf) {
   const ServeCard got = answer("qwen2.5-1.5b", card("Tesla T4"), {.context = 4096});
   EXPECT_TRUE(got.fits);
   EXPECT_EQ(option(got, "--dtype"), "half");
+}
+
+TEST(ServeAnswer, CardsWithoutKernels) {
+  const ServeCard got = answer("qwen2.5-1.5b", card("GeForce GTX 1080 Ti"), {.context = 4096});
+  EXPECT_FALSE(got.fits);
+  EXPECT_TRUE(got.flags.empty());
+  EXPECT_NE(got.message.find("no kernel image"), std::string::npos);
 }
 
 TEST(ServeAnswer, SequencesAtOnce) {
