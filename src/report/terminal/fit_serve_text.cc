@@ -14,7 +14,7 @@
 namespace cufit::report {
 namespace {
 
-constexpr size_t k_serve_types_shown = 4;
+constexpr size_t k_serve_types_shown = 4, k_serve_cards_shown = 12;
 
 std::string engine_title(fit::Engine engine) {
   switch (engine) {
@@ -71,12 +71,27 @@ class ServePainter : private TerminalWriter {
     flow(cache, "  ", "  ");
   }
 
+  // All that were asked for by name; of `all` those that hold it, the smallest first.
+  std::vector<const fit::ServeCard*> shown(size_t& small, size_t& large) const {
+    std::vector<const fit::ServeCard*> out;
+    size_t others = 0;
+    for (const fit::ServeCard& card : answer_.cards) {
+      if (card.asked || (card.fits && others++ < k_serve_cards_shown))
+        out.push_back(&card);
+      else
+        ++(card.fits ? large : small);
+    }
+    return out;
+  }
+
   void table() {
     if (answer_.cards.empty()) return;
+    size_t small = 0, large = 0;
+    const std::vector<const fit::ServeCard*> cards = shown(small, large);
     heading(say(answer_.tp > 1 ? "serve.heading.cards_each" : "serve.heading.cards",
                 {{"gpus", thousands(answer_.tp)}}));
     int first = columns(say("fit.column.gpu"));
-    for (const fit::ServeCard& card : answer_.cards) first = std::max(first, columns(card.name));
+    for (const fit::ServeCard* card : cards) first = std::max(first, columns(card->name));
     const int outcome = std::max(columns(say("fit.fits")), columns(say("fit.fits_not")));
     const std::string context = say("serve.column.context");
     const std::string sequences =
@@ -85,13 +100,15 @@ class ServePainter : private TerminalWriter {
                          pad(say("fit.column.fits"), outcome) + "  " + context + "  " + sequences,
                      "1") +
             "\n";
-    for (const fit::ServeCard& card : answer_.cards) {
-      out_ += "  " + pad(card.name, first) + "  ";
-      out_ += coloured(pad(say(card.fits ? "fit.fits" : "fit.fits_not"), outcome),
-                       card.fits ? "32" : "31");
-      out_ += "  " + right(thousands(card.max_context), columns(context)) + "  " +
-              right(thousands(card.max_sequences), columns(sequences)) + "\n";
+    if (small != 0) flow(say("serve.more_small", {{"count", thousands(small)}}), "  ", "  ", "2");
+    for (const fit::ServeCard* card : cards) {
+      out_ += "  " + pad(card->name, first) + "  ";
+      out_ += coloured(pad(say(card->fits ? "fit.fits" : "fit.fits_not"), outcome),
+                       card->fits ? "32" : "31");
+      out_ += "  " + right(thousands(card->max_context), columns(context)) + "  " +
+              right(thousands(card->max_sequences), columns(sequences)) + "\n";
     }
+    if (large != 0) flow(say("serve.more_large", {{"count", thousands(large)}}), "  ", "  ", "2");
   }
 
   void details(const fit::ServeCard& card) {
