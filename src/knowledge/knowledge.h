@@ -268,6 +268,14 @@ struct StepTimeRow {
   std::string_view of;
   double value;
 };
+// What engines of inference take, and what they say where that is too much (data/serving.toml).
+struct ServingSizeRow {
+  std::string_view engine, of;
+  double value, upper;
+};
+struct ServingMessageRow {
+  std::string_view engine, id, version, text;
+};
 struct ForwardCompat {
   std::string_view cuda;
   std::string_view branches;
@@ -463,6 +471,8 @@ struct Knowledge {
   std::span<const QuotaShimRow> quota_shims = {};
   std::span<const GpuComputeRow> gpu_compute;
   std::span<const StepTimeRow> step_time;
+  std::span<const ServingSizeRow> serving_sizes = {};
+  std::span<const ServingMessageRow> serving_messages = {};
   std::span<const ForwardCompat> forward_compat;
   std::span<const MetricRow> metrics = {};
   std::span<const MetricRow> dcgm_metrics = {};

@@ -215,6 +215,16 @@ done
 P=tests/traces/pairs
 "$CUFIT" fit --json --batch 64 --from $P/lstm-16.pkl.gz --batch-was 16 --from $P/lstm-8.pkl.gz \\
   --batch-was 8"""),
+    ("fit of a model that is served", ["cufit.fit.serve/1"], """
+C=tests/fit/serve/configs; . tests/cli/fit/served_models.sh
+served() { mkdir -p "$TMP/$1" && cp $C/$1.json "$TMP/$1/config.json"; echo "$TMP/$1"; }
+"$CUFIT" fit --json --serve "$(served llama-3.1-8b)" --gpu "RTX 4090" --gpu 24GiB --gpu "Tesla T4"
+"$CUFIT" fit --json --serve "$(served qwen3-next-80b)" --gpu "H200 SXM" --tp 2 --engine sglang
+"$CUFIT" fit --json --serve "$(served qwen2.5-7b)" --engine transformers --concurrency 2 --gpu L40S
+tiny_gguf "$TMP/tiny.gguf"
+"$CUFIT" fit --json --serve "$TMP/tiny.gguf" --gpu 1GiB --kv-cache-dtype q8_0
+"$CUFIT" fit --json --serve "$TMP/tiny.gguf" --gpu 850MiB
+"$CUFIT" fit --json --serve "$TMP/tiny.gguf" """),
     ("fit of programs that fail", ["cufit.fit/1"], """
 FIT_CASE=failing FIT_OWN=8 FIT_EXIT=1 "$CUFIT" fit --json -- tests/fit/python train.py
 FIT_CASE=idle FIT_OWN=8 "$CUFIT" fit --json -- tests/fit/python train.py

@@ -35,6 +35,12 @@ constexpr Option k_fit_options[] = {
     fit_option<&FitRequest::lora_targets>("--lora-targets", "NAMES"),
     fit_option<&FitRequest::world>("--world", "N,...|auto"),
     fit_option<&FitRequest::ranks>("--ranks", "all", "all"),
+    fit_option<&FitRequest::serve>("--serve", "MODEL"),
+    fit_option<&FitRequest::tp>("--tp", "N"),
+    fit_option<&FitRequest::context>("--context", "TOKENS"),
+    fit_option<&FitRequest::concurrency>("--concurrency", "N"),
+    fit_option<&FitRequest::engine>("--engine", "NAME", "vllm sglang transformers llama.cpp"),
+    fit_option<&FitRequest::kv_cache_dtype>("--kv-cache-dtype", "TYPE"),
     fit_option<&FitRequest::plan>("--plan"),
     fit_option<&FitRequest::settings>("--set", "KEY=VALUE,...").or_empty(),
     fit_option<&FitRequest::events>("--events", "FILE"),
@@ -74,6 +80,21 @@ Result<fit::Question> question_of(const FitRequest& request,
 
 bool names_program(const FitProgramRequest& request) {
   return !request.command.empty() || request.function || !request.events.empty();
+}
+
+// Error{usage} where a program, or how it is traced, stands beside a model that is served.
+Result<void> serving_alone(const FitRequest& request) {
+  const bool trained = request.train || request.res || request.dtype || request.optimizer ||
+                       request.checkpointing || request.lora_targets;
+  const bool traced = request.batch != "auto" || request.batch_arg || request.seq ||
+                      request.seq_arg || request.steps || request.timeout || request.settings ||
+                      request.plan || request.cached || request.keep;
+  if (!names_program(request) && !trained && !traced && request.from.empty() &&
+      request.batch_was.empty() && !request.html)
+    return {};
+  return fail(Code::usage,
+              "`--serve` takes the model, and with it only `--gpu`, `--tp`, `--context`, "
+              "`--concurrency`, `--engine`, `--kv-cache-dtype` and `--json`");
 }
 
 TracedGpu traced_gpu(const fit::Question& question, const knowledge::Knowledge& knowledge) {
@@ -118,6 +139,10 @@ std::span<const Option> fit_options() { return k_fit_options; }
 
 int run_fit(const Context& context, const FitRequest& request) {
   const Output& output = context.output;
+  if (const Result<void> alone = request.serve ? serving_alone(request) : without_serving(request);
+      !alone)
+    return output.exit_code_for(alone.error());
+  if (request.serve) return run_fit_serve(context, request, request.gpus, request.json);
   const Result<fit::Question> question = question_of(request, context.knowledge);
   if (!question) return output.exit_code_for(question.error());
   if (request.cached) return print_cached(context, request, question->cards);

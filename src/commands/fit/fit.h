@@ -11,11 +11,16 @@
 #include "commands/fit/fit_model.h"
 #include "commands/fit/fit_output.h"
 #include "commands/fit/fit_recordings.h"
+#include "commands/fit/fit_serve.h"
 #include "commands/fit/fit_traces.h"
 
 namespace cufit::commands {
 
-struct FitRequest : FitProgramRequest, FitModelRequest, FitRecordingsRequest, FitOutputRequest {
+struct FitRequest : FitProgramRequest,
+                    FitModelRequest,
+                    FitServeRequest,
+                    FitRecordingsRequest,
+                    FitOutputRequest {
   std::vector<std::string> gpus;        // names, sizes, "all"
   std::string batch = "auto";           // or a number
   std::optional<std::string> settings;  // of the allocator, in PyTorch's form
