@@ -8,6 +8,7 @@ from cufit_import_hook import on_import
 
 from . import function_steps  # noqa: F401  so that all of the tracer is there from the start
 from .event_file import ENDED, FAILED
+from .ops.xformers import patch_xformers
 from .program.saving import patch_safetensors
 from .settings import settings
 from .tracer import Tracer
@@ -35,6 +36,7 @@ def start():
         ctypes.CDLL(shim, mode=ctypes.RTLD_GLOBAL)
     on_import("torch", imported)
     on_import("safetensors.torch", lambda module: tracers and patch_safetensors(tracers[0], module))
+    on_import("xformers.ops", lambda module: tracers and patch_xformers(tracers[0], module))
     watch(wanted, tracers)
     sys._cufit_tracers = tracers
 

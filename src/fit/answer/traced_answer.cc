@@ -46,6 +46,19 @@ void warn_of_other_kernels(const std::vector<Card>& cards, const Card& traced,
   }
 }
 
+// At other batch sizes than that of the answer.
+void warn_of_left_out(const StepProgram& program, const Prediction& prediction,
+                      std::vector<Warning>& warnings) {
+  const auto said = [&prediction](std::string_view id) {
+    return std::find(prediction.warnings.begin(), prediction.warnings.end(), id) !=
+           prediction.warnings.end();
+  };
+  if (program.after_steps_left_out && !said("after_steps_left_out"))
+    warnings.push_back({"after_steps_elsewhere", {}, ""});
+  if (program.setup_left_out && !said("setup_left_out"))
+    warnings.push_back({"setup_elsewhere", {}, ""});
+}
+
 }  // namespace
 
 Result<TracedAnswer> TracedAnswer::begin(Traces traces, Question question,
@@ -78,6 +91,7 @@ Result<void> TracedAnswer::predict_traced() {
   }
   out_.batch = out_.programs.batch_known ? batch_ : 0;
   out_.setup = setup_on(setup_, out_.card);
+  measure_left_out(out_.programs.many, out_.setup);
   CUFIT_TRY(prediction, predict(out_.programs.at(batch_), batch_, out_.setup));
   out_.prediction = std::move(prediction);
   return {};
@@ -95,6 +109,7 @@ Answer TracedAnswer::finish() && {
   warn_of_other_kernels(question_.cards, out_.card, warnings);
   for (const std::string& id : out_.prediction.warnings)
     if (out_.programs.batch_known || id != "batch_one") warnings.push_back({id, {}, ""});
+  warn_of_left_out(out_.traced(), out_.prediction, warnings);
   if (const uint64_t growth = out_.prediction.growth_per_step; growth != 0)
     warnings.push_back({"grows", {{"bytes", format_bytes(growth)}}, ""});
   // Cards that differ in name only are asked once: of `--gpu all` that is every second one.
