@@ -45,6 +45,21 @@ def check_workers():
     assert seen == [(0, 1, True)], seen
     assert begun == [0], begun
     assert worker._worker_info is None and loader.num_workers == 8
+    # With workers torch asks for the order of batches twice an epoch, once where they persist and work already.
+    class Order:
+        asked = 0
+
+        def __iter__(self):
+            self.asked += 1
+            return iter(())
+
+    for workers, persists, epochs in ((0, False, [1, 2, 3]), (2, False, [2, 4, 6]), (2, True, [2, 3, 4])):
+        loader, asked = DataLoader(dataset, num_workers=workers, collate_fn=collate, persistent_workers=persists), []
+        loader.order = Order()
+        for _ in range(3):
+            loader._get_iterator()
+            asked.append(loader.order.asked)
+        assert asked == epochs, asked
     DataLoader(dataset, collate_fn=collate)._get_iterator()._dataset_fetcher.fetch([0])
     assert seen[1] is None, "without workers there is no worker"
 

@@ -16,7 +16,8 @@ import subprocess
 import sys
 import unittest
 
-from runs import RUNS, Runner, ran
+from before_steps import BeforeSteps  # noqa: F401
+from runs import RUNS, Runner, TracerTest, ran
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXPECTED = os.path.join(HERE, "expected")
@@ -24,15 +25,6 @@ VERSION = "2.11.0"  # of expected/
 # Whose notes hold names made at random; whose traces are long, or end at another operator each
 # time.
 WITHOUT_GOLDEN = {"saving", "any-length", "any-length-hurried", "waiting", "waiting-busily"}
-
-
-class TracerTest(unittest.TestCase):
-    maxDiff = None
-
-    def trace(self, name, code=0):
-        one = ran[name]
-        self.assertEqual(one.code, code, one.err)
-        return one.trace
 
 
 # BATCH, INSIDE, HIDDEN, OUTSIDE of programs/mlp.py.

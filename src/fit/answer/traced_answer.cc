@@ -37,8 +37,13 @@ bool has_flash_attention(const Card& card) {
 }
 
 // Attention takes other kernels on cards without flash attention, and keeps other tensors.
-void warn_of_other_kernels(const std::vector<Card>& cards, const Card& traced,
+void warn_of_other_kernels(const std::vector<Card>& cards, Card traced, const StepProgram& program,
                            std::vector<Warning>& warnings) {
+  // Asked of kept traces, the question may be of other cards than these were made for.
+  if (!program.fact("gpu").empty() && program.fact("capability") != traced.cc) {
+    traced.name = std::string(program.fact("gpu"));
+    traced.cc = std::string(program.fact("capability"));
+  }
   for (const Card& card : cards) {
     if (has_flash_attention(card) == has_flash_attention(traced)) continue;
     warnings.push_back({"other_kernels", {{"card", traced.name}, {"other", card.name}}, ""});
@@ -106,7 +111,7 @@ Result<void> TracedAnswer::calibrate(const MeasuredRun& run) {
 
 Answer TracedAnswer::finish() && {
   std::vector<Warning>& warnings = traces_.warnings;
-  warn_of_other_kernels(question_.cards, out_.card, warnings);
+  warn_of_other_kernels(question_.cards, out_.card, out_.traced(), warnings);
   for (const std::string& id : out_.prediction.warnings)
     if (out_.programs.batch_known || id != "batch_one") warnings.push_back({id, {}, ""});
   warn_of_left_out(out_.traced(), out_.prediction, warnings);
@@ -136,8 +141,14 @@ void TracedAnswer::answer_card(CardAnswer& card) const {
   }
   card.largest = largest_batch(out_.traced(), setup);
   if (card.largest.batch == 0) return;
-  if (Result<Prediction> got = predict(out_.traced(), card.largest.batch, setup))
-    card.largest_retries = got->alloc_retries;
+  Result<Prediction> got = predict(out_.traced(), card.largest.batch, setup);
+  if (got) card.largest_retries = got->alloc_retries;
+  if (!got || got->alloc_retries != 0 || !card.largest.unbounded) return;
+  // What was traced and fits has room left, unless its upper value is more than the card has.
+  setup.capacity = 0;
+  got = predict(out_.traced(), card.largest.batch, setup);
+  if (got && got->peak_reserved_upper > calibration_.capacity(card.usable))
+    card.largest_retries = 1;
 }
 
 // Around what was asked, and to where the first card that was asked for is full. Where that is so
