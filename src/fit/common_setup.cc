@@ -13,11 +13,10 @@ using formats::TraceMark;
 using formats::TraceSite;
 
 size_t first_step(const TraceEvents& trace) {
-  return static_cast<size_t>(std::find_if(trace.events.begin(), trace.events.end(),
-                                          [](const TraceEvent& event) {
-                                            return is_mark(event, TraceMark::step_begins);
-                                          }) -
-                             trace.events.begin());
+  return static_cast<size_t>(
+      std::find_if(trace.events.begin(), trace.events.end(),
+                   [](const TraceEvent& event) { return is_mark(event, TraceMark::step_begins); }) -
+      trace.events.begin());
 }
 
 bool same_place(const TraceEvents& one, const TraceEvents& other, uint32_t a, uint32_t b) {
@@ -47,7 +46,6 @@ TraceEvents shortened(const TraceEvents& trace, size_t common, size_t begin) {
   for (size_t i = 0; i < trace.events.size(); ++i) {
     const TraceEvent& event = trace.events[i];
     if (event.kind == TraceEventKind::free) freed[event.index] = i;
-
   }
   TraceEvents out = trace;
   out.events.clear();

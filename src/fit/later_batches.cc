@@ -26,8 +26,8 @@ class Compared {
         return false;
     }
     for (TracedSteps& steps : steps_) peers_.push_back(&steps);
-    first_ = static_cast<size_t>(std::min_element(batches_.begin(), batches_.end()) -
-                                 batches_.begin());
+    first_ =
+        static_cast<size_t>(std::min_element(batches_.begin(), batches_.end()) - batches_.begin());
     const size_t length = steps_.front().shapes().front().size();
     for (TracedSteps& steps : steps_)
       if (steps.shapes().front().size() != length) return false;

@@ -144,9 +144,8 @@ uint64_t of_another_rank(const StepProgram& program) {
 void fill_upper(const Requests& requests, const Setup& setup, const knowledge::Knowledge& knowledge,
                 Prediction& out) {
   const uint64_t elsewhere = of_another_rank(requests.program);
-  const uint64_t unseen =
-      unseen_reserved(requests.program, knowledge, out.peak_reserved) + elsewhere +
-      requests.program.left_out.more_reserved;
+  const uint64_t unseen = unseen_reserved(requests.program, knowledge, out.peak_reserved) +
+                          elsewhere + requests.program.left_out.more_reserved;
   Setup less = setup;
   if (setup.capacity != 0) less.capacity = setup.capacity > unseen ? setup.capacity - unseen : 1;
   // Larger workspaces can mean less reserved memory: what they leave serves other requests.

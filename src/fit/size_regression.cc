@@ -83,8 +83,7 @@ ShapeRule of(const Fit& fit, const ShapeColumns::Term& term, const ShapeColumns:
 
 }  // namespace
 
-ShapeColumns::ShapeColumns(std::span<const Shape> shapes, size_t per_batch, size_t most,
-                           bool cubic)
+ShapeColumns::ShapeColumns(std::span<const Shape> shapes, size_t per_batch, size_t most, bool cubic)
     : shapes_(shapes.begin(), shapes.end()) {
   for (size_t at = 0; !shapes_.empty() && at < shapes_.front().size(); ++at) {
     std::vector<uint64_t> values;

@@ -302,9 +302,8 @@ std::optional<StepProgram> align_steps(const std::vector<Traced>& traces) {
     whole.push_back(*traced.trace);
     steps.push_back(steps_alone(*traced.trace));
   }
-  const bool all_go_on = std::all_of(traces.begin(), traces.end(), [](const Traced& traced) {
-    return goes_on(*traced.trace);
-  });
+  const bool all_go_on = std::all_of(traces.begin(), traces.end(),
+                                     [](const Traced& traced) { return goes_on(*traced.trace); });
   std::optional<StepProgram> out = all_go_on ? align_parts(traces, steps) : std::nullopt;
   if (out) out->after_steps_left_out = true;
   for (const KeptSetup kept : {KeptSetup::common, KeptSetup::living})
@@ -364,8 +363,8 @@ bool falls(const StepProgram& program) {
   constexpr uint64_t k_per_mille = 5;
   if (!program.extrapolates()) return false;
   uint64_t before = 0;
-  for (const uint64_t batch : {uint64_t{1}, program.batches.front(), program.batches.back(),
-                               2 * program.batches.back()}) {
+  for (const uint64_t batch :
+       {uint64_t{1}, program.batches.front(), program.batches.back(), 2 * program.batches.back()}) {
     const std::optional<uint64_t> most = most_at(program, batch);
     if (!most) continue;
     if (*most < before - before / 1000 * k_per_mille) return true;
@@ -418,8 +417,17 @@ Result<StepProgram> align(std::span<const TraceEvents> traces) {
   if (!falls(out)) return out;
   CUFIT_TRY(apart, each_alone(later ? std::span<const TraceEvents>(later->traces) : traces));
   StepProgram parted = apart.back();
-  parted.differences.push_back(
-      {Difference::What::falls, 1, 0, out.batches.front(), out.batches.back(), {}, {}, {}, {}, {}, {}});
+  parted.differences.push_back({Difference::What::falls,
+                                1,
+                                0,
+                                out.batches.front(),
+                                out.batches.back(),
+                                {},
+                                {},
+                                {},
+                                {},
+                                {},
+                                {}});
   for (StepProgram& program : apart) {
     program.cudnn = out.cudnn;
     program.later_steps = later ? later->steps : 0;

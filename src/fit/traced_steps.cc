@@ -248,8 +248,7 @@ bool TracedSteps::alike(size_t a, size_t b) const {
 // The step that the later ones repeat: the last one like the one before it, so that it can follow
 // itself.
 bool TracedSteps::choose_step() {
-  const size_t last = steps_.size() - 1,
-               least = last > k_most_samples ? last - k_most_samples : 1;
+  const size_t last = steps_.size() - 1, least = last > k_most_samples ? last - k_most_samples : 1;
   for (step_ = last; step_ > least; --step_) {
     if (!alike(step_ - 1, step_)) continue;
     alike_.clear();
@@ -341,8 +340,7 @@ void TracedSteps::add_step(const Shape& shape, TraceEvents& out) {
   const auto before = static_cast<uint32_t>(out.categories.size());
   const auto made = static_cast<uint32_t>(made_.size());
   size_t act = 0;
-  out.events.push_back(
-      {0, static_cast<uint32_t>(TraceMark::step_begins), 0, TraceEventKind::mark});
+  out.events.push_back({0, static_cast<uint32_t>(TraceMark::step_begins), 0, TraceEventKind::mark});
   for (size_t i = from.first; i < from.last; ++i) {
     TraceEvent event = trace_.events[i];
     switch (event.kind) {

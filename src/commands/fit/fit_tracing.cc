@@ -98,10 +98,10 @@ class FitTracing {
     const std::optional<uint64_t> own =
         fit::batch_by_inputs(traces.plain.front(), traces.plain.back(), batch);
     traces.own_batch = own;
-    traces.warnings.push_back({own ? "batch_by_inputs" : "batch_own_unknown",
-                               {{"option", plan_.argument->name},
-                                {"batch", own ? std::to_string(*own) : std::string()}},
-                               ""});
+    traces.warnings.push_back(
+        {own ? "batch_by_inputs" : "batch_own_unknown",
+         {{"option", plan_.argument->name}, {"batch", own ? std::to_string(*own) : std::string()}},
+         ""});
     if (own && own != batch) {
       return say_batch(traces.plain.front(), kept_file(1), *own);
     }
@@ -205,8 +205,7 @@ class FitTracing {
       options_.command = with_batch(plan_.command, *plan_.argument, *batch);
     else
       options_.batch = batch;
-    if (!plan_.folder.empty())
-      options_.event_file = kept_file(++kept_);
+    if (!plan_.folder.empty()) options_.event_file = kept_file(++kept_);
     // The first trace of a program asks for all batch sizes.
     options_.cudnn = asked_cudnn_ == options_.variant ? "" : plan_.run.cudnn;
     double told = 0;
@@ -261,7 +260,8 @@ class FitTracing {
     if (!plan_.folder.empty() && events.complete) {
       CUFIT_TRY(bytes, context_.files.read_file(file, k_most_kept_bytes));
       CUFIT_TRY(source, context_.files.open(file));
-      CUFIT_TRY(kept, formats::read_trace_events(std::shared_ptr<const ByteSource>(std::move(source))));
+      CUFIT_TRY(kept,
+                formats::read_trace_events(std::shared_ptr<const ByteSource>(std::move(source))));
       for (const auto& [key, value] : facts) {
         CUFIT_TRY(said, formats::with_fact(std::move(bytes), kept, key, value));
         bytes = std::move(said);

@@ -204,16 +204,8 @@ class Converter {
     return place->second;
   }
 
-  // What came in the first step and never went is part of the model (frozen weights that are loaded
-  // late), for `fit` has no name for what is merely kept.
-  bool stays_from_first_step(size_t i) const {
-    return categories_[i] == Category::kept && row(i).free_completed >= cut_ &&
-           (is_initial(i) || steps_.begins.size() < 2 || row(i).alloc_event < steps_.begins[1]);
-  }
-
-  StorageCategory storage_category(size_t i) const {
-    if (stays_from_first_step(i)) return StorageCategory::parameter;
-    switch (categories_[i]) {
+  static StorageCategory storage_category(Category category) {
+    switch (category) {
       case Category::parameters:
         return StorageCategory::parameter;
       case Category::gradients:
@@ -264,7 +256,7 @@ class Converter {
       const auto storage = static_cast<uint32_t>(events.categories.size());
       storages.emplace(at.row, storage);
       events.events.push_back({bytes, storage, site(at.row), formats::TraceEventKind::alloc});
-      events.categories.push_back(storage_category(at.row));
+      events.categories.push_back(storage_category(categories_[at.row]));
       out_.growth.push_back(growth_of(at.row));
       out_.alloc_of.push_back(row(at.row).alloc_event);
     }

@@ -49,8 +49,7 @@ TEST(StepsAlone, WhatComesAndGoesBeforeThemDoesNotPartTraces) {
     EXPECT_FALSE(once.setup_left_out);
     for (const uint64_t batch : {6, 9, 12, 40})
       EXPECT_EQ(allocated(program, batch), allocated(once, batch)) << batch;
-    EXPECT_EQ(predict(program, 9, {}).value().warnings,
-              std::vector<std::string>{"setup_left_out"});
+    EXPECT_EQ(predict(program, 9, {}).value().warnings, std::vector<std::string>{"setup_left_out"});
     EXPECT_TRUE(predict(program, 6, {}).value().warnings.empty());  // all of its own trace
   }
 }
