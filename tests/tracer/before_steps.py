@@ -16,6 +16,13 @@ class BeforeSteps(TracerTest):
         self.assertEqual(calls[8:12], forward)
         self.assertTrue(all(numbers[0] % 8 in (0, 1) for numbers in calls))
 
+    # Prodigy asks so whether there is anything to keep.
+    def test_some_number_is_not_zero(self):
+        trace = self.trace("memory-efficient")
+        self.assertIn(4 << 22, trace.sizes("empty", phase="setup"))
+        read = [(said, line) for kind, said, line in trace.notes if kind == "data_dependent"]
+        self.assertEqual(read, [("bool value read; True was given", "memory_efficient.py:40")])
+
     def test_what_evaluates_first_is_not_what_trains(self):
         self.assertEqual(self.trace("memory-efficient").facts["batch"], str(BATCH))
 

@@ -37,6 +37,7 @@ def samples(batch):
 validation, training = samples(8), samples(4)
 frozen = nn.Linear(HEADS * SIZE, HEADS * SIZE, device="cuda").half().requires_grad_(False)
 frozen(torch.zeros(1, HEADS * SIZE, dtype=torch.float16, device="cuda"))
+state = torch.empty(1 << 22, device="cuda") if frozen.weight.any() else None
 model = Layer().cuda().half()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 checked = iter(validation)
