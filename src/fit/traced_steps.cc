@@ -383,7 +383,8 @@ uint32_t TracedSteps::add_call(TraceCall own, const Act& act, TraceEvents& out) 
   const TraceEvents& other = near.of->trace_;
   const TraceCall& nearest = other.calls[of_sample(near, act.number).index];
   const std::string_view op = op_of(own);
-  bool follow = !starts_with(op, "conv") && !starts_with(op, "rnn");
+  // At the shapes of the first trace, that one asked for them at all batch sizes.
+  bool follow = !wanted_.empty() || (!starts_with(op, "conv") && !starts_with(op, "rnn"));
   std::vector<uint64_t> numbers;
   for (uint32_t i = 0; follow && i < own.count; ++i) {
     const std::vector<uint64_t> samples = numbers_at(act.number, i);
