@@ -26,14 +26,27 @@ bool same_place(const TraceEvents& one, const TraceEvents& other, uint32_t a, ui
          one.texts[x.source] == other.texts[y.source];
 }
 
-// Up to where both tell of the same.
+// Or is another kind of call.
+bool falls(const TraceEvents& one, const TraceEvents& other, const formats::TraceCall& a,
+           const formats::TraceCall& b) {
+  if (a.count != b.count) return true;
+  const auto x = one.numbers_of(a), y = other.numbers_of(b);
+  for (size_t i = 0; i < x.size(); ++i)
+    if (x[i] > y[i]) return true;
+  return false;
+}
+
+// Up to where both tell of the same. `other` is of the larger batch size: where something is less
+// in it, it is the rest of what a loop goes over.
 size_t alike(const TraceEvents& one, const TraceEvents& other, size_t end) {
   for (size_t i = 0; i < end; ++i) {
     const TraceEvent &a = one.events[i], &b = other.events[i];
     if (a.kind != b.kind || a.index != b.index) return i;
     const bool has_site = a.kind == TraceEventKind::alloc || a.kind == TraceEventKind::call;
     if (has_site && !same_place(one, other, a.site, b.site)) return i;
-    if (a.kind == TraceEventKind::call && one.calls[a.index].count != other.calls[b.index].count)
+    if (a.kind == TraceEventKind::alloc && a.bytes > b.bytes) return i;
+    if (a.kind == TraceEventKind::call &&
+        falls(one, other, one.calls[a.index], other.calls[b.index]))
       return i;
   }
   return end;

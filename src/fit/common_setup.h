@@ -18,7 +18,7 @@ enum class KeptSetup : uint8_t {
   living,  // only what is there when the first step begins
 };
 
-// The traces with so much of what is before their first step, so that they can be laid over each
+// By batch size: the traces with so much of what is before their first step, so that they can be laid over each
 // other from there on. Nothing where one has no step.
 std::optional<std::vector<formats::TraceEvents>> with_common_setup(
     std::span<const formats::TraceEvents* const> traces, KeptSetup kept);

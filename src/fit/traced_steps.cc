@@ -38,13 +38,12 @@ TracedSteps::TracedSteps(const TraceEvents& trace) : trace_(trace) {
     if (event.kind == TraceEventKind::alloc) ++storages;
     if (event.kind == TraceEventKind::call) add_batch(trace.calls[event.index]);
     if (is_mark(event, TraceMark::after_steps) || is_mark(event, TraceMark::micro_batch))
-      behind_ = true;
-    if (behind_) continue;
+      begins_ = {}, behind_ = true;
     if (is_mark(event, TraceMark::step_begins)) {
       begins_ = {i + 1, i + 1, storages, {}};
     } else if (is_mark(event, TraceMark::step_ends) && begins_.first != 0) {
       begins_.last = i;
-      steps_.push_back(std::move(begins_));
+      (behind_ ? steps_behind_ : steps_).push_back(std::move(begins_));
       begins_ = {};
     } else if (begins_.first != 0 && event.kind != TraceEventKind::free) {
       begins_.acts.push_back(i);
@@ -163,17 +162,25 @@ std::map<size_t, TracedSteps::Act> TracedSteps::acts_at_other_shapes() const {
   std::map<size_t, Act> out;
   for (size_t i = 0; i < wanted_.size(); ++i) {
     if (wanted_[i] == shapes_[i]) continue;
-    const std::vector<size_t> acts = repeated_acts(i);
-    for (size_t j = 0; j < acts.size(); ++j)
-      if (acts[j] != SIZE_MAX) out.emplace(steps_[i].acts[j], Act{acts[j], &wanted_[i]});
+    add_acts(steps_[i], wanted_[i], out);
   }
+  // Of which batch these were is not told.
+  if (!wanted_.empty())
+    for (const TracedStep& step : steps_behind_) add_acts(step, wanted_.front(), out);
   return out;
+}
+
+void TracedSteps::add_acts(const TracedStep& step, const Shape& wanted,
+                           std::map<size_t, Act>& out) const {
+  const std::vector<size_t> acts = repeated_acts(step);
+  for (size_t i = 0; i < acts.size(); ++i)
+    if (acts[i] != SIZE_MAX) out.emplace(step.acts[i], Act{acts[i], &wanted});
 }
 
 // For each act of a step the same one of the repeated step; SIZE_MAX: that has none. The first step
 // makes more, such as the optimizer's state, and may lack something.
-std::vector<size_t> TracedSteps::repeated_acts(size_t step) const {
-  const std::vector<size_t>&acts = steps_[step].acts, &repeated = steps_[step_].acts;
+std::vector<size_t> TracedSteps::repeated_acts(const TracedStep& step) const {
+  const std::vector<size_t>&acts = step.acts, &repeated = steps_[step_].acts;
   std::vector<size_t> out(acts.size(), SIZE_MAX);
   const auto in_a_row = [&](size_t a, size_t b) {
     for (size_t i = 0; i < k_acts_in_a_row; ++i) {

@@ -83,12 +83,13 @@ class TracedSteps {
   uint32_t add_call(formats::TraceCall own, const Act& act, formats::TraceEvents& out);
   uint64_t bytes_of(const Act& act);
   std::map<size_t, Act> acts_at_other_shapes() const;
-  std::vector<size_t> repeated_acts(size_t step) const;
+  void add_acts(const TracedStep& step, const Shape& wanted, std::map<size_t, Act>& out) const;
+  std::vector<size_t> repeated_acts(const TracedStep& step) const;
 
   const formats::TraceEvents& trace_;
   std::vector<Shape> given_, later_, shapes_;
-  std::vector<Shape> wanted_;  // of the traced steps; empty: as they are
-  std::vector<TracedStep> steps_;
+  std::vector<Shape> wanted_;                     // of the traced steps; empty: as they are
+  std::vector<TracedStep> steps_, steps_behind_;  // behind validation
   TracedStep begins_;
   bool behind_ = false;
   std::vector<size_t> alike_;    // steps of this trace that are alike

@@ -10,7 +10,8 @@ namespace steps_alone_test {
 
 // The program of fit_fixture.h, before which texts are encoded in batches, `loops` of them: what a
 // batch takes comes and goes, and what it gives lives until the next, or on, with the last.
-TraceWriter cached(uint64_t batch, int loops, uint64_t encoder_mib, bool lives_on = false) {
+TraceWriter cached(uint64_t batch, int loops, uint64_t encoder_mib, bool lives_on = false,
+                   uint64_t rest = 0) {
   TraceWriter out(batch);
   const Sites s = write_sites(out);
   const uint32_t encoder = out.site("empty", TracePhase::setup, "encoder", "train.py:4");
@@ -18,9 +19,10 @@ TraceWriter cached(uint64_t batch, int loops, uint64_t encoder_mib, bool lives_o
   const uint32_t held = out.alloc(encoder_mib * k_mib, encoder);
   uint32_t last = 0;
   for (int i = 0; i < loops; ++i) {
-    out.call(encoded, {32, 0, 1, batch, 1024, 1024});
-    out.free(out.alloc(4 * batch * k_mib, encoded));
-    const uint32_t given = out.alloc(batch * k_mib, encoded);
+    const uint64_t samples = rest != 0 && i + 1 == loops ? rest : batch;
+    out.call(encoded, {32, 0, 1, samples, 1024, 1024});
+    out.free(out.alloc(4 * samples * k_mib, encoded));
+    const uint32_t given = out.alloc(samples * k_mib, encoded);
     if (i != 0) out.free(last);
     last = given;
   }
@@ -52,6 +54,15 @@ TEST(StepsAlone, WhatComesAndGoesBeforeThemDoesNotPartTraces) {
     EXPECT_EQ(predict(program, 9, {}).value().warnings, std::vector<std::string>{"setup_left_out"});
     EXPECT_TRUE(predict(program, 6, {}).value().warnings.empty());  // all of its own trace
   }
+}
+
+// Of 40 texts the last four: at twice the batch size in the place of a whole batch.
+TEST(StepsAlone, TheRestOfALoopBeforeThemGrowsOfNothing) {
+  const StepProgram program =
+      aligned({cached(6, 7, 32, false, 4), cached(12, 4, 32, false, 4)}).value();
+  EXPECT_TRUE(program.setup_left_out);
+  EXPECT_TRUE(sizes_at(program, 1000));
+  EXPECT_GT(allocated(program, 1000), allocated(program, 500));
 }
 
 // The encoder takes more than the steps: at every batch size.
