@@ -27,7 +27,8 @@ constexpr uint64_t k_most_step_bytes = uint64_t{1} << 42;
 constexpr double k_unclear_per_mille = 20;
 
 // Of acts that two steps do not have in common, one after the other.
-constexpr size_t k_furthest_act = 2000, k_acts_in_a_row = 3, k_most_gaps = 1000;
+constexpr size_t k_acts_before_first = 100;
+constexpr size_t k_furthest_act = 2000, k_acts_in_a_row = 2, k_most_gaps = 1000;
 
 }  // namespace
 
@@ -164,10 +165,29 @@ std::map<size_t, TracedSteps::Act> TracedSteps::acts_at_other_shapes() const {
     if (wanted_[i] == shapes_[i]) continue;
     add_acts(steps_[i], wanted_[i], out);
   }
+  if (!out.empty()) add_acts_before_first(out);
   // Of which batch these were is not told.
   if (!wanted_.empty())
     for (const TracedStep& step : steps_behind_) add_acts(step, wanted_.front(), out);
   return out;
+}
+
+// The first step begins where a module is first called: its batch came before that.
+void TracedSteps::add_acts_before_first(std::map<size_t, Act>& out) const {
+  const std::vector<size_t>& repeated = steps_[step_].acts;
+  const auto first = out.lower_bound(steps_.front().first);
+  size_t left = first == out.end() ? 0 : first->second.number, skipped = 0;
+  for (size_t i = steps_.front().first - 1; left > 0 && i-- > 0 && skipped < k_acts_before_first;) {
+    const TraceEvent &event = trace_.events[i], &again = trace_.events[repeated[left - 1]];
+    if (event.kind == TraceEventKind::free) continue;
+    const bool same = event.kind == TraceEventKind::alloc && again.kind == event.kind &&
+                      trace_.sites[event.site].op == trace_.sites[again.site].op &&
+                      trace_.sites[event.site].source == trace_.sites[again.site].source;
+    if (same)
+      out.emplace(i, Act{--left, &wanted_.front()});
+    else
+      ++skipped;
+  }
 }
 
 void TracedSteps::add_acts(const TracedStep& step, const Shape& wanted,

@@ -83,6 +83,7 @@ class TracedSteps {
   uint32_t add_call(formats::TraceCall own, const Act& act, formats::TraceEvents& out);
   uint64_t bytes_of(const Act& act);
   std::map<size_t, Act> acts_at_other_shapes() const;
+  void add_acts_before_first(std::map<size_t, Act>& out) const;
   void add_acts(const TracedStep& step, const Shape& wanted, std::map<size_t, Act>& out) const;
   std::vector<size_t> repeated_acts(const TracedStep& step) const;
 

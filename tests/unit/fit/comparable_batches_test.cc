@@ -18,6 +18,7 @@ formats::TraceEvents of_pictures(uint64_t batch, const std::vector<Bucketed>& al
   TraceWriter out(batch);
   const uint32_t weight = out.site("empty", TracePhase::setup, "", "train.py:1");
   const uint32_t input = out.site("to", TracePhase::other, "", "train.py:2");
+  const uint32_t early = out.site("to", TracePhase::setup, "", "train.py:2");
   const uint32_t conv = out.site("mm", TracePhase::forward, "", "train.py:3");
   const uint32_t convolution = out.site("conv", TracePhase::forward, "", "train.py:3");
   const uint32_t time = out.site("embed", TracePhase::forward, "", "train.py:4");
@@ -27,8 +28,9 @@ formats::TraceEvents of_pictures(uint64_t batch, const std::vector<Bucketed>& al
   out.alloc(64 * k_mib, weight);
   const auto step = [&](const Bucketed& of, bool first) {
     const auto& [samples, height, width] = of;
-    out.mark(TraceMark::step_begins);
-    const uint32_t a = out.alloc(4 * samples * 4 * height * width, input);
+    if (!first) out.mark(TraceMark::step_begins);
+    const uint32_t a = out.alloc(4 * samples * 4 * height * width, first ? early : input);
+    if (first) out.mark(TraceMark::step_begins);  // by the first module
     const uint32_t b = out.alloc(4 * samples * 320 * height * width, conv);
     const uint32_t c = out.alloc(4 * samples * 1280, time);
     if (first) out.alloc(64 * k_mib, state);
