@@ -78,8 +78,7 @@ TEST(TracedAnswer, OfOneRankOfTwo) {
   }
   const Answer got = answered(std::move(two), question());
   EXPECT_EQ(got.prediction.peak_reserved, alone.prediction.peak_reserved);
-  EXPECT_EQ(got.prediction.peak_reserved_upper,
-            alone.prediction.peak_reserved_upper + 96 * k_mib);
+  EXPECT_EQ(got.prediction.peak_reserved_upper, alone.prediction.peak_reserved_upper + 96 * k_mib);
   EXPECT_EQ(got.prediction.peak_allocated_upper,
             alone.prediction.peak_allocated_upper + 96 * k_mib);
   EXPECT_EQ(got.prediction.outside_allocator, alone.prediction.outside_allocator + 938 * k_mib);
@@ -142,6 +141,33 @@ TEST(TracedAnswer, SaysThatOtherCardsTakeOtherKernels) {
   same.cc = "8.6";
   EXPECT_TRUE(warns(answered(traces({8, 16}), question({same, old})).warnings, "other_kernels"));
   EXPECT_FALSE(warns(answered(traces({8, 16}), question({same})).warnings, "other_kernels"));
+  // Kept traces, asked of other cards than they were made for.
+  Traces kept = traces({8, 16});
+  for (formats::TraceEvents& events : kept.plain) {
+    formats::add_fact(events, "gpu", "NVIDIA T4");
+    formats::add_fact(events, "capability", "7.5");
+  }
+  const Answer asked = answered(kept, question({same, old}));
+  const auto warning = std::find_if(asked.warnings.begin(), asked.warnings.end(),
+                                    [](const Warning& one) { return one.id == "other_kernels"; });
+  ASSERT_NE(warning, asked.warnings.end());
+  EXPECT_EQ(warning->args.at("card"), "NVIDIA T4");
+  EXPECT_EQ(warning->args.at("other"), same.name);
+}
+
+// The largest that was traced fits, but its upper value is more than the card has.
+TEST(TracedAnswer, TellsOfCachedMemoryThatTheLargestTracedBatchGivesBack) {
+  const Traces one = traces({8});
+  const uint64_t needs = answered(one, question()).prediction.peak_reserved_upper;
+  EXPECT_EQ(answered(one, question({sized(needs)})).cards[0].largest_retries, 0u);
+  uint64_t room = needs;
+  Answer got = answered(one, question({sized(room)}));
+  while (got.cards[0].largest.batch == 8 && room > k_mib) {
+    room -= k_mib;
+    got = answered(one, question({sized(room)}));
+    if (got.cards[0].largest.batch == 8) EXPECT_GT(got.cards[0].largest_retries, 0u) << room;
+  }
+  EXPECT_LT(room, needs - k_mib);
 }
 
 TEST(TracedAnswer, FollowsSettingsThatAreAskedFor) {
