@@ -3,11 +3,13 @@
 # stand-ins for torch, numpy and safetensors.
 # Run by tests/unit/host/python/fit_tracer_test.cc from the top folder; says what is wrong and ends with 1.
 import os
+import sys
 import tempfile
 import types
 
 from stand_ins import Dataset, WorkerInfo, DataLoader, BatchSampler, FakeTensor, tracer_on
 
+from cufit_tracer import user_files
 from cufit_tracer.ops import random_ops
 from cufit_tracer.ops.random_ops import Draws
 from cufit_tracer.program.arrays import keep_arrays
@@ -232,9 +234,28 @@ def check_rounds():
     assert handing_on.ended == 2 and not handing_on.one_never_stepped(), "the outer one has the same parameters"
 
 
+# `pip install --target` on PYTHONPATH is no place of the user's, the program's own folder is one.
+def check_places(folder):
+    packages, project = os.path.join(folder, "packages"), os.path.join(folder, "project")
+    for place in (packages, project):
+        os.makedirs(os.path.join(place, "torchaudio-2.11.0.dist-info"))
+    before = sys.argv[0], os.environ.get("PYTHONPATH")
+    sys.argv[0] = os.path.join(project, "train.py")
+    os.environ["PYTHONPATH"] = os.pathsep.join((packages, project, "", os.path.join(folder, "missing")))
+    try:
+        assert list(user_files.packages_on_path()) == [packages + os.sep]
+        assert user_files.shown_path(os.path.join(project, "lib", "net.py")) == os.path.join("lib", "net.py")
+        assert user_files.shown_path(os.path.join(folder, "other", "net.py")) == os.path.join(folder, "other", "net.py")
+        assert user_files.shown_path(os.path.abspath("net.py")) == "net.py"
+    finally:
+        sys.argv[0] = before[0]
+        os.environ["PYTHONPATH"] = before[1] or ""
+
+
 check_workers()
 check_rounds()
 check_draws()
 check_later_batches()
 with tempfile.TemporaryDirectory() as folder:
     check_saving(folder)
+    check_places(folder)
