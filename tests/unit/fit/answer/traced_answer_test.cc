@@ -157,17 +157,23 @@ TEST(TracedAnswer, SaysThatOtherCardsTakeOtherKernels) {
 
 // The largest that was traced fits, but its upper value is more than the card has.
 TEST(TracedAnswer, TellsOfCachedMemoryThatTheLargestTracedBatchGivesBack) {
-  const Traces one = traces({8});
-  const uint64_t needs = answered(one, question()).prediction.peak_reserved_upper;
-  EXPECT_EQ(answered(one, question({sized(needs)})).cards[0].largest_retries, 0u);
-  uint64_t room = needs;
-  Answer got = answered(one, question({sized(room)}));
-  while (got.cards[0].largest.batch == 8 && room > k_mib) {
-    room -= k_mib;
-    got = answered(one, question({sized(room)}));
-    if (got.cards[0].largest.batch == 8) EXPECT_GT(got.cards[0].largest_retries, 0u) << room;
+  TraceWriter out(8);
+  out.fact("torch", "2.9.0");
+  const Sites sites = write_sites(out);
+  out.alloc(64 * k_mib, sites.weight);
+  for (int i = 0; i < 3; ++i) {
+    out.mark(TraceMark::step_begins);
+    for (const uint64_t mib : {512, 600}) out.free(out.alloc(mib * k_mib, sites.act));
+    out.mark(TraceMark::step_ends);
   }
-  EXPECT_LT(room, needs - k_mib);
+  out.end();
+  Traces one;
+  one.plain.push_back(out.read());
+  const uint64_t needs = answered(one, question()).prediction.peak_reserved_upper;
+  const auto on = [&](uint64_t room) { return answered(one, question({sized(room)})).cards[0]; };
+  EXPECT_EQ(on(needs).largest_retries, 0u);
+  EXPECT_EQ(on(needs - k_mib).largest.batch, 8u);
+  EXPECT_EQ(on(needs - k_mib).largest_retries, 1u);
 }
 
 TEST(TracedAnswer, FollowsSettingsThatAreAskedFor) {
