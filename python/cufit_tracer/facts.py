@@ -39,6 +39,8 @@ class Facts:
             ("cuda", built or "none: built for the CPU"),
             ("steps", self.wanted["STEPS"]),
             ("method", "fake cuda"),
+            ("gpu", self.gpu_name),
+            ("capability", "%d.%d" % self.capability),
             ("alloc_conf", variables.get("PYTORCH_ALLOC_CONF", older)),
             ("cublas_workspace_config", variables.get("CUBLAS_WORKSPACE_CONFIG", "")),
         ):

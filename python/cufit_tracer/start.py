@@ -9,6 +9,7 @@ from cufit_import_hook import on_import
 from . import function_steps  # noqa: F401  so that all of the tracer is there from the start
 from .event_file import ENDED, FAILED
 from .program.launchers import answer_launchers, place_alone
+from .ops.xformers import patch_xformers
 from .program.saving import patch_safetensors
 from .settings import settings
 from .tracer import Tracer
@@ -38,6 +39,7 @@ def start():
     answer_launchers()
     on_import("torch", imported)
     on_import("safetensors.torch", lambda module: tracers and patch_safetensors(tracers[0], module))
+    on_import("xformers.ops", lambda module: tracers and patch_xformers(tracers[0], module))
     watch(wanted, tracers)
     sys._cufit_tracers = tracers
 

@@ -21,6 +21,24 @@ LIBRARIES = tuple(
 )
 
 
+# `pip install --target` and the modules of clusters: packages on PYTHONPATH are no files of the
+# user's, unless the program lies there.
+def packages_on_path():
+    program = os.path.dirname(os.path.abspath(sys.argv[0] if getattr(sys, "argv", None) else ""))
+    for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep)[:64]:
+        own = (program + os.sep, os.getcwd() + os.sep)
+        if not folder or any(place.startswith(os.path.abspath(folder) + os.sep) for place in own):
+            continue
+        try:
+            if any(name.endswith(".dist-info") for name in os.listdir(folder)):
+                yield os.path.abspath(folder) + os.sep
+        except OSError:
+            pass
+
+
+LIBRARIES += tuple(packages_on_path())
+
+
 def add_library(folder):
     global LIBRARIES
     LIBRARIES += (folder + os.sep,)
@@ -33,7 +51,16 @@ def generated(path):
     return os.path.dirname(path) == tempfile.gettempdir() != os.path.dirname(program)
 
 
-# Its path from here; empty for what is installed.
+# From here, or from where the program lies; whole where it is in neither.
+def shown_path(path):
+    here = os.path.relpath(path)
+    if not here.startswith(os.pardir + os.sep) or not getattr(sys, "argv", None):
+        return here
+    there = os.path.relpath(path, os.path.dirname(os.path.abspath(sys.argv[0])))
+    return path if there.startswith(os.pardir + os.sep) else there
+
+
+# Its path; empty for what is installed.
 def users_file(name):
     path = os.path.abspath(name)
     if (
@@ -44,7 +71,7 @@ def users_file(name):
         or generated(path)
     ):
         return ""
-    return os.path.relpath(path)
+    return shown_path(path)
 
 
 # Of the user's files, the first few.

@@ -23,4 +23,11 @@ struct LaterSteps {
 // trace tells of batches.
 std::optional<LaterSteps> with_later_batches(std::span<const formats::TraceEvents> traces);
 
+// A step of one trace need not have the batch that the same step of another has: buckets come in
+// another order, the last batch of one is smaller. Where sizes follow those of batches, steps
+// included, over all traces together: the traces with every step over the batches of the first one
+// (by batch size), at as many samples as each was traced with. Nothing where they have these
+// already, or where sizes follow nothing.
+std::optional<LaterSteps> with_comparable_batches(std::span<const formats::TraceEvents> traces);
+
 }  // namespace cufit::fit

@@ -94,6 +94,7 @@ std::vector<std::string> warnings_of(const StepProgram& program, uint64_t batch,
                                      const LibrarySetup& libraries) {
   std::vector<std::string> out;
   if (program.after_steps_left_out) out.emplace_back("after_steps_left_out");
+  if (program.setup_left_out) out.emplace_back("setup_left_out");
   if (libraries.cudnn_benchmark && calls(program, "conv")) out.emplace_back("cudnn_benchmark");
   if (traced) return out;
   if (batch == 1) out.emplace_back("batch_one");
@@ -147,8 +148,8 @@ uint64_t of_another_rank(const StepProgram& program) {
 void fill_upper(const Requests& requests, const Setup& setup, const knowledge::Knowledge& knowledge,
                 Prediction& out) {
   const uint64_t elsewhere = of_another_rank(requests.program);
-  const uint64_t unseen =
-      unseen_reserved(requests.program, knowledge, out.peak_reserved) + elsewhere;
+  const uint64_t unseen = unseen_reserved(requests.program, knowledge, out.peak_reserved) +
+                          elsewhere + requests.program.left_out.more_reserved;
   Setup less = setup;
   if (setup.capacity != 0) less.capacity = setup.capacity > unseen ? setup.capacity - unseen : 1;
   // Larger workspaces can mean less reserved memory: what they leave serves other requests.
@@ -168,13 +169,7 @@ void fill_upper(const Requests& requests, const Setup& setup, const knowledge::K
     out.peak_reserved_upper = std::min(out.peak_reserved_upper, setup.capacity);
 }
 
-}  // namespace
-
-Result<Prediction> predict(const StepProgram& whole, uint64_t batch, const Setup& setup) {
-  const StepProgram* found = whole.at(batch);
-  if (found == nullptr)
-    return fail(Code::unsupported, "the traces do not answer for this batch size");
-  const StepProgram& program = *found;
+Result<Prediction> predict_alone(const StepProgram& program, uint64_t batch, const Setup& setup) {
   if (program.steps == 0)
     return fail(Code::unsupported, "the traced program ended before a training step was over");
   const knowledge::Knowledge& knowledge =
@@ -199,6 +194,47 @@ Result<Prediction> predict(const StepProgram& whole, uint64_t batch, const Setup
   out.growth_per_step = growth_per_step(program, sizes);
   fill_upper(requests, setup, knowledge, out);
   return out;
+}
+
+}  // namespace
+
+Result<Prediction> predict(const StepProgram& whole, uint64_t batch, const Setup& setup) {
+  const StepProgram* found = whole.at(batch);
+  if (found == nullptr)
+    return fail(Code::unsupported, "the traces do not answer for this batch size");
+  CUFIT_TRY(out, predict_alone(*found, batch, setup));
+  if (whole.whole.empty()) return out;
+  const LeftOut& left_out = whole.left_out;
+  if (left_out.deciding == SIZE_MAX || out.peak_allocated >= left_out.allocated) return out;
+  const StepProgram& deciding = whole.whole[left_out.deciding];
+  CUFIT_TRY(least, predict_alone(deciding, deciding.batches.front(), setup));
+  least.batch = batch;
+  least.traced = out.traced;
+  least.warnings = std::move(out.warnings);
+  least.peak_reserved = std::max(least.peak_reserved, out.peak_reserved);
+  least.peak_reserved_upper = std::max(least.peak_reserved_upper, out.peak_reserved_upper);
+  if (!least.oom) least.oom = std::move(out.oom);
+  if (!least.upper_oom) least.upper_oom = std::move(out.upper_oom);
+  return least;
+}
+
+void measure_left_out(StepProgram& program, const Setup& setup) {
+  LeftOut out;
+  for (size_t i = 0; i < program.whole.size(); ++i) {
+    const uint64_t batch = program.whole[i].batches.front();
+    const Result<Prediction> all = predict_alone(program.whole[i], batch, setup);
+    const Result<Prediction> rest = predict_alone(program, batch, setup);
+    if (!all || !rest) continue;
+    if (all->peak_allocated > rest->peak_allocated) {
+      if (all->peak_allocated <= out.allocated) continue;
+      out.deciding = i;
+      out.allocated = all->peak_allocated;
+    } else if (all->peak_reserved_upper > rest->peak_reserved_upper) {
+      out.more_reserved =
+          std::max(out.more_reserved, all->peak_reserved_upper - rest->peak_reserved_upper);
+    }
+  }
+  program.left_out = out;
 }
 
 }  // namespace cufit::fit

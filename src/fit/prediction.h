@@ -85,13 +85,16 @@ struct Prediction {
   uint64_t growth_per_step = 0;  // src/fit/step_growth.h
   // Ids of warnings that the report words, "fit.warning.<id>": "batch_one" (programs often do other
   // things with a batch of one), "sizes_rounded", "sizes_unclear", "cudnn_benchmark" (what cuDNN
-  // tries out is reckoned as one GPU took it), "after_steps_left_out"
-  // (StepProgram::after_steps_left_out).
+  // tries out is reckoned as one GPU took it), "after_steps_left_out", "setup_left_out" (as in
+  // StepProgram).
   std::vector<std::string> warnings;
 };
 
 // Error{unsupported} for a batch size that the traces do not answer for, and where no training step
 // ended: a part of a step says nothing of its peak.
 Result<Prediction> predict(const StepProgram& program, uint64_t batch, const Setup& setup);
+
+// Fills StepProgram::left_out where something was left out. `setup` without a capacity.
+void measure_left_out(StepProgram& program, const Setup& setup);
 
 }  // namespace cufit::fit

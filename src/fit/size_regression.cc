@@ -12,6 +12,7 @@ namespace {
 constexpr double k_near = 0.01, k_near_bytes = 512;
 constexpr double k_exact = 1e-9;
 constexpr double k_most = 0x1p46;
+constexpr size_t k_most_cubic = 4;   // columns
 constexpr size_t k_most_terms = 60;  // of which planes are tried
 
 struct Fit {
@@ -82,7 +83,7 @@ ShapeRule of(const Fit& fit, const ShapeColumns::Term& term, const ShapeColumns:
 
 }  // namespace
 
-ShapeColumns::ShapeColumns(std::span<const Shape> shapes, size_t per_batch, size_t most)
+ShapeColumns::ShapeColumns(std::span<const Shape> shapes, size_t per_batch, size_t most, bool cubic)
     : shapes_(shapes.begin(), shapes.end()) {
   for (size_t at = 0; !shapes_.empty() && at < shapes_.front().size(); ++at) {
     std::vector<uint64_t> values;
@@ -102,16 +103,24 @@ ShapeColumns::ShapeColumns(std::span<const Shape> shapes, size_t per_batch, size
     columns_.push_back(at);
     values_.push_back(std::move(values));
   }
-  for (const size_t column : columns_) terms_.push_back({column, SIZE_MAX});
+  for (const size_t column : columns_) terms_.push_back({column, SIZE_MAX, SIZE_MAX});
   for (size_t i = 0; i < columns_.size(); ++i)
     for (size_t j = i; j < columns_.size(); ++j)
       if (columns_[i] / per_batch == columns_[j] / per_batch)
-        terms_.push_back({columns_[i], columns_[j]});
+        terms_.push_back({columns_[i], columns_[j], SIZE_MAX});
+  if (!cubic || columns_.size() > k_most_cubic) return;
+  for (size_t i = 0; i < columns_.size(); ++i)
+    for (size_t j = i; j < columns_.size(); ++j)
+      for (size_t k = j; k < columns_.size(); ++k)
+        if (columns_[i] / per_batch == columns_[k] / per_batch)
+          terms_.push_back({columns_[i], columns_[j], columns_[k]});
 }
 
 double ShapeColumns::value(const Term& term, const Shape& shape) {
-  const auto first = static_cast<double>(shape[term.first]);
-  return term.second == SIZE_MAX ? first : first * static_cast<double>(shape[term.second]);
+  double out = 1;
+  for (const size_t at : {term.first, term.second, term.third})
+    if (at != SIZE_MAX) out *= static_cast<double>(shape[at]);
+  return out;
 }
 
 double ShapeColumns::value(const Term& term, size_t sample) const {

@@ -19,8 +19,8 @@ constexpr uint64_t k_furthest_shape = 4;
 class ShapeColumns {
  public:
   // All of one length, of which each batch has `per_batch`. Looks no further than one more than
-  // `most` of them.
-  ShapeColumns(std::span<const Shape> shapes, size_t per_batch, size_t most);
+  // `most` of them. `cubic`: products of three are terms, too, where few differ.
+  ShapeColumns(std::span<const Shape> shapes, size_t per_batch, size_t most, bool cubic = false);
 
   size_t count() const { return columns_.size(); }
   size_t samples() const { return count() == 0 ? 0 : values_.front().size(); }
@@ -30,9 +30,9 @@ class ShapeColumns {
   // Of the given steps the one whose sizes are nearest.
   size_t nearest(const Shape& shape) const;
 
-  // A size, or the product of two of one batch.
+  // A size, or the product of two or three of one batch.
   struct Term {
-    size_t first = 0, second = SIZE_MAX;  // of a Shape
+    size_t first = 0, second = SIZE_MAX, third = SIZE_MAX;  // of a Shape
   };
   const std::vector<Term>& terms() const { return terms_; }
   static double value(const Term& term, const Shape& shape);

@@ -10,8 +10,9 @@
 
 #include "base/format.h"
 #include "base/number.h"
-#include "fit/later_batches.h"
+#include "fit/common_setup.h"
 #include "fit/exact_size_rule.h"
+#include "fit/later_batches.h"
 #include "fit/trace_parts.h"
 
 namespace cufit::fit {
@@ -262,6 +263,8 @@ bool StepProgram::is_traced(uint64_t batch) const {
 }
 
 const StepProgram* StepProgram::at(uint64_t batch) const {
+  for (const StepProgram& program : whole)
+    if (program.is_traced(batch)) return &program;
   if (differences.empty()) return extrapolates() || is_traced(batch) ? this : nullptr;
   for (const StepProgram& program : apart)
     if (program.is_traced(batch)) return &program;
@@ -278,17 +281,40 @@ std::vector<Difference> differences_of(const std::vector<Traced>& traces) {
   return out;
 }
 
-// Where the steps are the same and what follows them is not: the steps.
-std::optional<StepProgram> align_steps(std::vector<Traced> traces) {
-  std::vector<TraceEvents> steps;
-  for (Traced& traced : traces) {
-    if (!goes_on(*traced.trace)) return std::nullopt;
+using Parts = std::vector<TraceEvents>;
+
+std::optional<StepProgram> align_parts(std::vector<Traced> traces, const Parts& parts) {
+  for (size_t i = 0; i < traces.size(); ++i) traces[i].trace = &parts[i];
+  if (!differences_of(traces).empty()) return std::nullopt;
+  return Builder(traces).run();
+}
+
+std::vector<const TraceEvents*> pointers(const Parts& parts) {
+  std::vector<const TraceEvents*> out;
+  for (const TraceEvents& part : parts) out.push_back(&part);
+  return out;
+}
+
+// Where the steps are the same and what follows them or comes before them is not: the steps.
+std::optional<StepProgram> align_steps(const std::vector<Traced>& traces) {
+  Parts whole, steps;
+  for (const Traced& traced : traces) {
+    whole.push_back(*traced.trace);
     steps.push_back(steps_alone(*traced.trace));
   }
-  for (size_t i = 0; i < traces.size(); ++i) traces[i].trace = &steps[i];
-  if (!differences_of(traces).empty()) return std::nullopt;
-  StepProgram out = Builder(traces).run();
-  out.after_steps_left_out = true;
+  const bool all_go_on = std::all_of(traces.begin(), traces.end(),
+                                     [](const Traced& traced) { return goes_on(*traced.trace); });
+  std::optional<StepProgram> out = all_go_on ? align_parts(traces, steps) : std::nullopt;
+  if (out) out->after_steps_left_out = true;
+  for (const KeptSetup kept : {KeptSetup::common, KeptSetup::living})
+    for (const Parts* parts : {&whole, &steps}) {
+      if (out || (parts == &steps && !all_go_on)) continue;
+      const std::optional<Parts> shortened = with_common_setup(pointers(*parts), kept);
+      if (shortened) out = align_parts(traces, *shortened);
+      if (!out) continue;
+      out->setup_left_out = true;
+      out->after_steps_left_out = parts == &steps;
+    }
   return out;
 }
 
@@ -302,14 +328,15 @@ Result<StepProgram> align_all(std::span<const TraceEvents> traces) {
     out.cudnn = std::move(cudnn);
     return out;
   }
-  if (std::optional<StepProgram> steps = align_steps(sorted)) {
-    steps->cudnn = std::move(cudnn);
-    return std::move(*steps);
-  }
   std::vector<StepProgram> apart;
   for (const Traced& traced : sorted) {
     apart.push_back(Builder({&traced, 1}).run());
     apart.back().cudnn = cudnn;
+  }
+  if (std::optional<StepProgram> steps = align_steps(sorted)) {
+    steps->cudnn = std::move(cudnn);
+    steps->whole = std::move(apart);
+    return std::move(*steps);
   }
   StepProgram out = apart.back();
   out.differences = std::move(differences);
@@ -317,15 +344,98 @@ Result<StepProgram> align_all(std::span<const TraceEvents> traces) {
   return out;
 }
 
+// What a step takes at most, by the sizes alone.
+std::optional<uint64_t> most_at(const StepProgram& program, uint64_t batch) {
+  const Result<std::vector<SizeAt>> sizes = sizes_at(program, batch);
+  if (!sizes) return std::nullopt;
+  uint64_t live = 0, most = 0;
+  for (const StepEvent& event : program.events) {
+    if (event.kind == StepEventKind::alloc) live += (*sizes)[event.size].point;
+    if (event.kind == StepEventKind::free)
+      live -= (*sizes)[program.events[program.storages[event.index].alloc].size].point;
+    most = std::max(most, live);
+  }
+  return most;
+}
+
+// Whether a larger batch would take less.
+bool falls(const StepProgram& program) {
+  constexpr uint64_t k_per_mille = 5;
+  if (!program.extrapolates()) return false;
+  uint64_t before = 0;
+  for (const uint64_t batch :
+       {uint64_t{1}, program.batches.front(), program.batches.back(), 2 * program.batches.back()}) {
+    const std::optional<uint64_t> most = most_at(program, batch);
+    if (!most) continue;
+    if (*most < before - before / 1000 * k_per_mille) return true;
+    before = std::max(before, *most);
+  }
+  return false;
+}
+
+Result<std::vector<StepProgram>> each_alone(std::span<const TraceEvents> traces) {
+  std::vector<StepProgram> out;
+  for (const TraceEvents& trace : traces) {
+    CUFIT_TRY(alone, align_all({&trace, 1}));
+    out.push_back(std::move(alone));
+  }
+  std::sort(out.begin(), out.end(), [](const StepProgram& a, const StepProgram& b) {
+    return a.batches.front() < b.batches.front();
+  });
+  return out;
+}
+
+Result<StepProgram> align_later(const LaterSteps& later) {
+  CUFIT_TRY(out, align_all(later.traces));
+  out.later_steps = later.steps;
+  for (StepProgram& program : out.apart) program.later_steps = later.steps;
+  for (StepProgram& program : out.whole) program.later_steps = later.steps;
+  return out;
+}
+
+// Where steps over other batches cannot be laid over each other, over those of the first trace; the
+// first one as it is answers for itself.
+Result<StepProgram> align_comparable(std::span<const TraceEvents> traces, const LaterSteps& own) {
+  CUFIT_TRY(as_they_are, align_later(own));
+  const std::optional<LaterSteps> comparable = with_comparable_batches(traces);
+  if (!comparable) return as_they_are;
+  CUFIT_TRY(out, align_later(*comparable));
+  if (!out.differences.empty() || falls(out)) return as_they_are;
+  CUFIT_TRY(alone, each_alone(own.traces));
+  alone.resize(1);
+  alone.front().later_steps = own.steps;
+  alone.front().cudnn = out.cudnn;
+  out.whole = std::move(alone);
+  return out;
+}
+
 }  // namespace
 
 Result<StepProgram> align(std::span<const TraceEvents> traces) {
   const std::optional<LaterSteps> later = with_later_batches(traces);
-  if (!later) return align_all(traces);
-  CUFIT_TRY(out, align_all(later->traces));
-  out.later_steps = later->steps;
-  for (StepProgram& program : out.apart) program.later_steps = later->steps;
-  return out;
+  CUFIT_TRY(out, later ? align_comparable(traces, *later) : align_all(traces));
+  if (!falls(out)) return out;
+  CUFIT_TRY(apart, each_alone(later ? std::span<const TraceEvents>(later->traces) : traces));
+  StepProgram parted = apart.back();
+  parted.differences.push_back({Difference::What::falls,
+                                1,
+                                0,
+                                out.batches.front(),
+                                out.batches.back(),
+                                {},
+                                {},
+                                {},
+                                {},
+                                {},
+                                {}});
+  for (StepProgram& program : apart) {
+    program.cudnn = out.cudnn;
+    program.later_steps = later ? later->steps : 0;
+  }
+  parted.cudnn = out.cudnn;
+  parted.later_steps = later ? later->steps : 0;
+  parted.apart = std::move(apart);
+  return parted;
 }
 
 }  // namespace cufit::fit

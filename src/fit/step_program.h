@@ -72,7 +72,8 @@ struct Storage {
 
 // Where two traces part for the first time.
 struct Difference {
-  enum class What : uint8_t { event, site, call, length };
+  // falls: they tell of the same, and a larger batch would take less.
+  enum class What : uint8_t { event, site, call, length, falls };
   What what = What::event;
   size_t trace = 0;  // of the list given to align; it differs from the first
   size_t event = 0;  // of StepProgram::events
@@ -81,6 +82,14 @@ struct Difference {
   // Empty where there is none.
   std::string op, module, source;
   std::string other_op, other_module, other_source;  // the same in the other trace
+};
+
+// What was left out of a program, as the whole traces show it (prediction.h, measure_left_out).
+struct LeftOut {
+  // Of StepProgram::whole: the one whose peak is in what was left out; SIZE_MAX: there is none.
+  size_t deciding = SIZE_MAX;
+  uint64_t allocated = 0;      // its peak: no other batch size is taken to need less
+  uint64_t more_reserved = 0;  // what a whole trace reserves more than the rest of it
 };
 
 struct StepProgram {
@@ -100,7 +109,13 @@ struct StepProgram {
   uint32_t later_steps = 0;               // of them, that were not traced
   bool complete = false;                  // all traces have their end
   bool after_steps_left_out = false;      // what follows the steps was not the same in the traces
+  // What comes and goes before the first step was not the same: behind the place where the traces
+  // part, only what lives on is here.
+  bool setup_left_out = false;
   formats::TraceEnd end = formats::TraceEnd::cut_off;  // the worst of the traces
+  // Where something was left out: each trace with all of it, which answers for its own batch size.
+  std::vector<StepProgram> whole;
+  LeftOut left_out;
   // Not empty: the traces are of different programs or of one that does different things at
   // different batch sizes. Then `apart` has one program per trace, each for its own batch size, and
   // nothing here answers for others; the rows above are those of the largest batch.

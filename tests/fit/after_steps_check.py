@@ -11,6 +11,7 @@ from stand_ins import FakeTensor
 from cufit_tracer.event_file import AFTER_STEPS, FORWARD, OTHER, SEEN, STEP_BEGINS, VALIDATION
 from cufit_tracer.steps import after_steps, evaluations
 from cufit_tracer.steps.after_steps import AfterSteps
+from cufit_tracer.user_files import shown_path
 
 after_steps.evaluate_soon = lambda: None
 
@@ -237,9 +238,9 @@ def check_loop(folder):
                 log, notes = go(accumulate)
                 more = ["within"] * 3 + ["<0>"] + train + ["<3>"]
                 assert log == train * 3 + ["<3>"] + more * (1 + keeps) + ["epoch"] * 3 + ["seldom"] * 3 + ["<0>"] + train, (accumulate, keeps, log)
-                assert notes == [("the evaluation that comes later was followed after the traced steps", os.path.relpath(path) + ":19"),
-                                 ("an evaluation that comes later was not followed to its end: it trains", os.path.relpath(path) + ":21"),
-                                 ("the evaluation that comes later was followed after the traced steps", os.path.relpath(path) + ":24")], notes
+                assert notes == [("the evaluation that comes later was followed after the traced steps", shown_path(path) + ":19"),
+                                 ("an evaluation that comes later was not followed to its end: it trains", shown_path(path) + ":21"),
+                                 ("the evaluation that comes later was followed after the traced steps", shown_path(path) + ":24")], notes
     finally:
         sys.addaudithook = audit
 

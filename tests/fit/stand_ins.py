@@ -27,10 +27,12 @@ class DataLoader:
         assert not persistent_workers
         self.dataset, self.num_workers, self.collate_fn, self.worker_init_fn = dataset, num_workers, collate_fn, worker_init_fn
 
+    order = ()  # of batches
+
     def _get_iterator(self):
         assert self.num_workers == 0, "processes would be started"
         fetcher = types.SimpleNamespace(fetch=lambda indices: self.collate_fn([self.dataset[i] for i in indices]))
-        return types.SimpleNamespace(_dataset_fetcher=fetcher)
+        return types.SimpleNamespace(_dataset_fetcher=fetcher, _index_sampler=self.order, _sampler_iter=iter(self.order))
 
     __iter__ = _get_iterator
 

@@ -3,11 +3,13 @@
 # stand-ins for torch, numpy and safetensors.
 # Run by tests/unit/host/python/fit_tracer_test.cc from the top folder; says what is wrong and ends with 1.
 import os
+import sys
 import tempfile
 import types
 
 from stand_ins import Dataset, WorkerInfo, DataLoader, BatchSampler, FakeTensor, tracer_on
 
+from cufit_tracer import user_files
 from cufit_tracer.ops import random_ops
 from cufit_tracer.ops.random_ops import Draws
 from cufit_tracer.program.arrays import keep_arrays
@@ -45,6 +47,21 @@ def check_workers():
     assert seen == [(0, 1, True)], seen
     assert begun == [0], begun
     assert worker._worker_info is None and loader.num_workers == 8
+    # With workers torch asks for the order of batches twice an epoch, once where they persist and work already.
+    class Order:
+        asked = 0
+
+        def __iter__(self):
+            self.asked += 1
+            return iter(())
+
+    for workers, persists, epochs in ((0, False, [1, 2, 3]), (2, False, [2, 4, 6]), (2, True, [2, 3, 4])):
+        loader, asked = DataLoader(dataset, num_workers=workers, collate_fn=collate, persistent_workers=persists), []
+        loader.order = Order()
+        for _ in range(3):
+            loader._get_iterator()
+            asked.append(loader.order.asked)
+        assert asked == epochs, asked
     DataLoader(dataset, collate_fn=collate)._get_iterator()._dataset_fetcher.fetch([0])
     assert seen[1] is None, "without workers there is no worker"
 
@@ -217,9 +234,28 @@ def check_rounds():
     assert handing_on.ended == 2 and not handing_on.one_never_stepped(), "the outer one has the same parameters"
 
 
+# `pip install --target` on PYTHONPATH is no place of the user's, the program's own folder is one.
+def check_places(folder):
+    packages, project = os.path.join(folder, "packages"), os.path.join(folder, "project")
+    for place in (packages, project):
+        os.makedirs(os.path.join(place, "torchaudio-2.11.0.dist-info"))
+    before = sys.argv[0], os.environ.get("PYTHONPATH")
+    sys.argv[0] = os.path.join(project, "train.py")
+    os.environ["PYTHONPATH"] = os.pathsep.join((packages, project, "", os.path.join(folder, "missing")))
+    try:
+        assert list(user_files.packages_on_path()) == [packages + os.sep]
+        assert user_files.shown_path(os.path.join(project, "lib", "net.py")) == os.path.join("lib", "net.py")
+        assert user_files.shown_path(os.path.join(folder, "other", "net.py")) == os.path.join(folder, "other", "net.py")
+        assert user_files.shown_path(os.path.abspath("net.py")) == "net.py"
+    finally:
+        sys.argv[0] = before[0]
+        os.environ["PYTHONPATH"] = before[1] or ""
+
+
 check_workers()
 check_rounds()
 check_draws()
 check_later_batches()
 with tempfile.TemporaryDirectory() as folder:
     check_saving(folder)
+    check_places(folder)

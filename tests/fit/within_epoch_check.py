@@ -8,6 +8,7 @@ import tempfile
 from stand_ins import DataLoader
 
 from cufit_tracer.steps.evaluation_lines import evaluations_within
+from cufit_tracer.user_files import shown_path
 
 
 PROGRAM = """
@@ -162,7 +163,7 @@ def check_by_hand(folder):
 
     def here():
         for line, run in evaluations_within(sys._getframe(1), behind=True):
-            if not line.startswith(os.path.relpath(path)):  # of this file, which calls
+            if not line.startswith(shown_path(path)):  # of this file, which calls
                 break
             lines.append(text.split("\n")[int(line.rpartition(":")[2]) - 1].strip())
             run()

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import unittest
 
 from events import Trace
 
@@ -55,6 +56,7 @@ RUNS = {
     "any-length-hurried": ("of_any_length.py", ["hurried"], {}),
     "waiting": ("waiting.py", ["sleep"], {"IDLE": "15"}),
     "waiting-busily": ("waiting.py", ["work"], {"IDLE": "15"}),
+    "memory-efficient": ("memory_efficient.py", [], {}),
     "failing": ("failing.py", [], {}),
     "function": (None, [], {"FUNCTION": "steps:make_step", "BATCH": "8"}),
 }
@@ -146,3 +148,12 @@ class All(dict):
 
 
 ran = All()
+
+
+class TracerTest(unittest.TestCase):
+    maxDiff = None
+
+    def trace(self, name, code=0):
+        one = ran[name]
+        self.assertEqual(one.code, code, one.err)
+        return one.trace

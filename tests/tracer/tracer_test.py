@@ -16,8 +16,9 @@ import subprocess
 import sys
 import unittest
 
+from before_steps import BeforeSteps  # noqa: F401
 from launcher_laws import Launchers  # noqa: F401
-from runs import RUNS, Runner, ran
+from runs import RUNS, Runner, TracerTest, ran
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXPECTED = os.path.join(HERE, "expected")
@@ -26,15 +27,6 @@ VERSION = "2.11.0"  # of expected/
 # time.
 WITHOUT_GOLDEN = {"saving", "any-length", "any-length-hurried", "waiting", "waiting-busily"}
 WITHOUT_GOLDEN |= {name for name, run in RUNS.items() if "ranks.py" in (run[0], *run[1])}
-
-
-class TracerTest(unittest.TestCase):
-    maxDiff = None
-
-    def trace(self, name, code=0):
-        one = ran[name]
-        self.assertEqual(one.code, code, one.err)
-        return one.trace
 
 
 # BATCH, INSIDE, HIDDEN, OUTSIDE of programs/mlp.py.

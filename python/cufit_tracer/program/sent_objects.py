@@ -27,6 +27,7 @@ class Mail:
         self.tell_that_ranks_differ()
         number = self.sent[other] = self.sent.get(other, 0) + 1
         if self.folder:
+            os.makedirs(self.folder, exist_ok=True)
             with open(self.path(self.own(), other, number), "w") as file:
                 json.dump(self.written(list(objects)), file)
 
@@ -54,7 +55,8 @@ class Mail:
         return 0 if world is None else world
 
     def path(self, source, target, number):
-        return os.path.join(self.folder or "", "%d-%d-%d.json" % (source, target, number))
+        name = source, target, self.torch.distributed.get_world_size(), number
+        return os.path.join(self.folder or "", "%d-%d-of-%d-%d.json" % name)
 
     # Only what has a plain form: no code runs when it is read.
     def written(self, value):

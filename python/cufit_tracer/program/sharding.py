@@ -21,9 +21,22 @@ def patch_sharding(tracer):
         (fsdp + "_runtime_utils", ("_get_reduce_scatter_tensors", COMMUNICATION)),
     ):
         when_there(name, lambda module, all=functions: name_memory(tracer, module, all))
+    name = "torch.distributed.optim.zero_redundancy_optimizer"
+    when_there(name, lambda module: tell_that_states_differ(tracer, module))
     alloc = ("_alloc_padded_unsharded_flat_param", GATHERED)
     name = fsdp + "_flat_param"
     when_there(name, lambda module: name_memory(tracer, module.FlatParamHandle, [alloc]))
+
+
+# Each parameter's state is on one rank.
+def tell_that_states_differ(tracer, module):
+    real = module.ZeroRedundancyOptimizer.__init__
+
+    def init(self, *args, **kwargs):
+        tracer.file.fact("ranks_differ", "states of ZeroRedundancyOptimizer")
+        real(self, *args, **kwargs)
+
+    module.ZeroRedundancyOptimizer.__init__ = init
 
 
 # What these functions of FSDP2 allocate.

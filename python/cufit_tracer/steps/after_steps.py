@@ -34,6 +34,8 @@ class AfterSteps(Iterators, Evaluations, FilesApart, Growth):
         self.left = False  # the trace ends; nothing of that is the program's doing
         # Iterators that gave a batch and have more: the order in which their loaders were made.
         self.live = weakref.WeakKeyDictionary()
+        # How many batches each gave while no model trained.
+        self.evaluated = weakref.WeakKeyDictionary()
         self.own = weakref.WeakKeyDictionary()  # those made after the steps
         self.ended = weakref.WeakSet()  # those that were given no more
         self.restarted = self.again = False
@@ -72,6 +74,8 @@ class AfterSteps(Iterators, Evaluations, FilesApart, Growth):
             self.live.pop(iterator, None)
             raise
         self.batches += not self.began
+        if not self.began and self.tracer.steps == 0 and self.tracer.evaluates():
+            self.evaluated[iterator] = self.evaluated.get(iterator, 0) + 1
         loader = iterator._cufit_loader() if hasattr(iterator, "_cufit_loader") else None
         self.live[iterator] = getattr(loader, "_cufit_order", 0)
         self.later.safely(self.later.saw, iterator, batch)
@@ -107,6 +111,16 @@ class AfterSteps(Iterators, Evaluations, FilesApart, Growth):
         seen.over = len(seen.at) > self.BATCHES - seen.ahead
         if seen.over:
             raise StopIteration
+
+    # Some evaluate before the first step (the sanity check of Lightning), and do not come to the
+    # end. Where another fed the step, theirs is not that of the steps.
+    def forget_evaluated(self):
+        evaluated = [iterator for iterator in self.evaluated if iterator in self.live]
+        if len(evaluated) < len(self.live):
+            for iterator in evaluated:
+                self.live.pop(iterator)
+                self.batches -= self.evaluated[iterator]
+        self.evaluated.clear()
 
     # The loader of the steps: of those whose batches are on the way, the one made first.
     def training_loader(self):

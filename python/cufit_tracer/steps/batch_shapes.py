@@ -93,6 +93,7 @@ class BatchShapes:
 
     # The first DataLoader need not be the one that trains.
     def tell_training_loader(self):
+        self.after.forget_evaluated()
         made = getattr(self.after.training_loader(), "_cufit_made", None)
         self.trained_with = made and made[0]
         if made and made[0] != self.batch_found:

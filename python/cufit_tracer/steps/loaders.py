@@ -24,6 +24,8 @@ def patch_loaders(tracer):
         for kind in type(self).__mro__:
             loaders.end_generator(kind)
         batch_size = loaders.keep_made(self, dataset, batch_size, sampler, batch_sampler)
+        self._cufit_began = False
+        self._cufit_persists = bool(kwargs.get("persistent_workers"))
         if batch_sampler is None and batch_size is not None:
             dataset, shuffle, sampler = loaders.enough(
                 dataset, batch_size, shuffle, sampler, kwargs.get("generator")
@@ -182,6 +184,10 @@ class Loaders:
         if loader.worker_init_fn is not None:
             as_worker(loader.worker_init_fn, 0)
         made = as_worker(real_iterator, loader)
+        # With workers torch asks for the order twice, and once an epoch where they persist.
+        if not (loader._cufit_persists and loader._cufit_began):
+            made._sampler_iter = iter(made._index_sampler)
+        loader._cufit_began = True
         fetch = made._dataset_fetcher.fetch
         made._dataset_fetcher.fetch = lambda index: as_worker(fetch, index)
         return made

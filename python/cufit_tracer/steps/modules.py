@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules and their parameters: names, categories, where a step begins."""
 
-from ..event_file import BUFFER, PARAMETER
+from ..event_file import BUFFER, PARAMETER, SETUP
 from ..program.lazy_modules import place_lazy
+from ..tensors import tensors_within
 
 
 def patch_modules(tracer):
@@ -173,6 +174,13 @@ def patch_initialisers(tracer):
             setattr(torch.nn.init, name, skipping(function, name))
 
 
+# Frozen parts run before the first step, too (a VAE that fills a cache).
+def could_train(tracer, module, args):
+    if any(parameter.requires_grad for parameter in module.parameters()):
+        return True
+    return any(tensor.requires_grad for tensor in tensors_within(tracer.torch, args))
+
+
 def patch_forward(tracer):
     torch = tracer.torch
     from torch.nn.modules import module as hooks
@@ -212,7 +220,8 @@ def patch_forward(tracer):
                 tracer.by_hand = None
                 tracer.step_ends()
             tracer.repeats.trains()
-            tracer.step_begins()
+            if tracer.phase != SETUP or could_train(tracer, module, args):
+                tracer.step_begins()
             tracer.shows(module, args)
         tracer.modules.append(tracer.names.get(module, type(module).__name__))
 

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "commands/fit/fit_tracing.h"
+#include "host/python/sitecustomize_dir.h"
 
 namespace cufit::commands {
 namespace {
@@ -25,6 +26,9 @@ class RankTracing {
   }
 
   Result<FitTraces> run() {
+    // For as long as the ranks are traced.
+    CUFIT_TRY(folder, host::ScriptFolder::make("ranks", "", {"sent"}));
+    plan_.run.sent = folder.path() + "/sent";
     TracingPlan first = plan_;
     if (!plan_.ranks.worlds.empty())
       first.run.world = plan_.ranks.search ? 0 : plan_.ranks.worlds.front();
@@ -130,8 +134,8 @@ class RankTracing {
       other.run.rank = ranks[i];
       other.after_first = [&, i](const TraceEvents& events) -> Result<bool> {
         if (Result<void> had = had_effect(events, world); !had) return had.error();
-        if (i == 0 && world > 1 && !fit::ranks_worth(events, false).empty())
-          ranks.push_back({0, true});
+        if (i == 0)
+          for (const uint64_t rank : fit::ranks_worth(events, false)) ranks.push_back({rank, false});
         return false;
       };
       CUFIT_TRY(traced, trace_program(context_, other, batch_));

@@ -6,18 +6,17 @@
 
 #include "base/format.h"
 #include "base/number.h"
+#include "commands/fit/batch_in_files.h"
+#include "commands/fit/kept_traces.h"
 #include "fit/answer/plan_variants.h"
 #include "fit/trace_parts.h"
 #include "formats/model/trace_facts.h"
-#include "host/files/atomic_write.h"
-#include "host/files/paths.h"
 
 namespace cufit::commands {
 namespace {
 
 using formats::TraceEvents;
 
-constexpr size_t k_most_kept_bytes = 1u << 30;
 constexpr double k_told_seconds = 30;  // between two lines of where the program is
 
 class FitTracing {
@@ -47,7 +46,11 @@ class FitTracing {
     if (!options_.model.empty()) return std::optional(asked_.value_or(1));
     if (!plan_.argument) return std::optional<uint64_t>();
     out_.traces.own_batch = batch_in(plan_.command, *plan_.argument);
-    return out_.traces.own_batch ? out_.traces.own_batch : asked_;
+    if (!out_.traces.own_batch)
+      out_.traces.own_batch = batch_in_files(context_.files, plan_.command, *plan_.argument);
+    if (out_.traces.own_batch) return out_.traces.own_batch;
+    if (!asked_) print_progress("option_unseen", {{"option", plan_.argument->name}});
+    return asked_;
   }
 
   Result<void> trace_all() {
@@ -79,21 +82,37 @@ class FitTracing {
     for (const uint64_t batch : fit::other_batches(*base)) {
       CUFIT_TRY(good, trace_again(batch));
       if (!good) break;
-      if (Result<void> shown = loader_shows(batch); !shown) return shown.error();
+      if (!loader_shows(batch)) return name_first_by_inputs(batch);
     }
     return {};
   }
 
   // Where the command does not have the option of `--batch-arg`, the first trace is named by what
   // the DataLoader showed. It is another number where the data set makes the batches itself.
-  Result<void> loader_shows(uint64_t batch) const {
-    if (!plan_.argument || first_) return {};
-    const std::optional<uint64_t> found = parse_uint(out_.traces.plain.back().fact("batch_found"));
-    if (found == batch) return {};
-    return fail(Code::usage,
-                format("`--batch-arg`: the command has no `{}`, and the program's DataLoader does "
-                       "not show what it sets: write it into the command, or add --batch N",
-                       plan_.argument->name));
+  bool loader_shows(uint64_t batch) const {
+    if (!plan_.argument || first_) return true;
+    return parse_uint(out_.traces.plain.back().fact("batch_found")) == batch;
+  }
+
+  // Then the batches tell of which size the first trace was: its own ones beside those of the
+  // second, at `batch`. Where they do not, or both are of one size, another trace takes its place.
+  Result<void> name_first_by_inputs(uint64_t batch) {
+    fit::Traces& traces = out_.traces;
+    const std::optional<uint64_t> own =
+        fit::batch_by_inputs(traces.plain.front(), traces.plain.back(), batch);
+    traces.own_batch = own;
+    traces.warnings.push_back(
+        {own ? "batch_by_inputs" : "batch_own_unknown",
+         {{"option", plan_.argument->name}, {"batch", own ? std::to_string(*own) : std::string()}},
+         ""});
+    if (own && own != batch) {
+      return say_batch(traces.plain.front(), first_file_, *own);
+    }
+    traces.plain.erase(traces.plain.begin());
+    first_ = batch;
+    CUFIT_TRY(good, trace_again(2 * batch));
+    (void)good;
+    return {};
   }
 
   // The program with other things switched on, at the batch sizes at which it was traced as it is.
@@ -169,7 +188,9 @@ class FitTracing {
       events = std::move(read);
     }
     if (run.events && !plan_.folder.empty()) {
-      if (Result<void> named = name_kept_file(*events); !named) return named.error();
+      CUFIT_TRY(named, name_kept_trace(plan_, options_.event_file, *events, kept_));
+      options_.event_file = named;
+      if (kept_ == 1) first_file_ = named;
       print_progress("kept", {{"path", options_.event_file}});
     }
     const TraceEvents* read = events ? &*events : nullptr;
@@ -191,8 +212,10 @@ class FitTracing {
       options_.command = with_batch(plan_.command, *plan_.argument, *batch);
     else
       options_.batch = batch;
-    if (!plan_.folder.empty())
-      options_.event_file = format("{}/cufit-fit-{}.events", plan_.folder, ++kept_);
+    if (!plan_.run.sent.empty())
+      options_.sent =
+          format("{}/{}", plan_.run.sent, batch ? std::to_string(*batch) : std::string("own"));
+    if (!plan_.folder.empty()) options_.event_file = kept_trace(plan_, ++kept_);
     // The first trace of a program asks for all batch sizes.
     options_.cudnn = asked_cudnn_ == options_.variant ? "" : plan_.run.cudnn;
     double told = 0;
@@ -217,6 +240,7 @@ class FitTracing {
       failure.source = run.progress.source;
     }
     failure.batch = batch;
+    if (plan_.argument && out_.traces.own_batch) failure.found = out_.traces.own_batch;
     failure.program = out_.program;
     if (!options_.model.empty()) fit::explain_model_failure(events, failure);
   }
@@ -225,35 +249,24 @@ class FitTracing {
   // nothing was asked for, the first DataLoader is the one that trains.
   Result<void> name_batch(TraceEvents& events, std::optional<uint64_t> batch) {
     if (batch && (plan_.argument || !options_.function.empty())) {
-      const std::string named = std::to_string(*batch);
-      if (!plan_.folder.empty() && events.complete)
-        if (Result<void> kept = keep_batch(events, named); !kept) return kept.error();
-      formats::add_fact(events, "batch", named);
-    } else if (!batch && !events.fact("batch_found").empty()) {
+      return say_batch(events, options_.event_file, *batch);
+    }
+    if (!batch && !events.fact("batch_found").empty()) {
       formats::add_fact(events, "batch", std::string(events.fact("batch_found")));
     }
     return {};
   }
 
-  // Which rank it was is known only then.
-  Result<void> name_kept_file(const TraceEvents& events) {
-    const uint64_t world = fit::world_of(events);
-    if (world == 1 && !plan_.keeps_world) return {};
-    const std::string of_world = plan_.keeps_world ? format("world{}-", world) : std::string();
-    const std::string path = format("{}/cufit-fit-{}rank{}-{}.events", plan_.folder, of_world,
-                                    fit::rank_of(events), kept_);
-    if (Result<void> copied = host::copy_file(options_.event_file, path); !copied)
-      return copied.error();
-    host::remove_file(options_.event_file);
-    options_.event_file = path;
+  // The batch size of a trace, and that of the program where its command says it. In the kept file,
+  // too: read again, it has to answer as it does now.
+  Result<void> say_batch(TraceEvents& events, const std::string& file, uint64_t batch) {
+    std::vector<std::pair<std::string, std::string>> facts = {{"batch", std::to_string(batch)}};
+    if (plan_.argument && out_.traces.own_batch)
+      facts.emplace_back("batch_found", std::to_string(*out_.traces.own_batch));
+    if (!plan_.folder.empty() && events.complete)
+      if (Result<void> done = keep_facts(context_.files, file, facts); !done) return done;
+    for (const auto& [key, value] : facts) formats::add_fact(events, key, value);
     return {};
-  }
-
-  // In the kept file, too: read again, it has to answer as it did now.
-  Result<void> keep_batch(const TraceEvents& events, const std::string& batch) const {
-    CUFIT_TRY(bytes, context_.files.read_file(options_.event_file, k_most_kept_bytes));
-    CUFIT_TRY(named, formats::with_fact(std::move(bytes), events, "batch", batch));
-    return host::write_whole_file(options_.event_file, named);
   }
 
   void print_progress(const char* key, const std::map<std::string, std::string>& args) const {
@@ -268,6 +281,7 @@ class FitTracing {
   std::optional<uint64_t>
       first_;  // the batch size of the first trace, as choose_first_batch() says
   int kept_ = 0;
+  std::string first_file_;  // of the kept ones
   host::Interrupts interrupts_;
   FitTraces out_;
 };

@@ -60,7 +60,9 @@ bool same_events(const TraceEvents& a, const TraceEvents& b) {
 std::vector<uint64_t> ranks_worth(const TraceEvents& first, bool all) {
   const uint64_t world = world_of(first), own = rank_of(first);
   std::vector<uint64_t> out;
-  if (!all) {
+  // Of a pipeline each stage says what the next one receives.
+  const bool in_turn = first.fact("ranks_differ") == k_stages && world <= k_most_traced_ranks;
+  if (!all && !in_turn) {
     if (world > 1 && !first.fact("ranks_differ").empty()) out.push_back(world - 1);
   } else {
     const uint64_t count = std::min<uint64_t>(world, k_most_traced_ranks);

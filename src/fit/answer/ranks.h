@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fit/answer/cards.h"
@@ -17,6 +18,8 @@
 namespace cufit::fit {
 
 inline constexpr size_t k_most_traced_ranks = 8;
+// What the tracer says of a program whose ranks differ (program/sent_objects.py).
+inline constexpr std::string_view k_stages = "stages of a pipeline";
 inline constexpr size_t k_most_worlds = 12;
 inline constexpr uint64_t k_most_ranks = 1u << 16;
 
@@ -28,7 +31,8 @@ uint64_t rank_of(const formats::TraceEvents& events);
 bool same_events(const formats::TraceEvents& a, const formats::TraceEvents& b);
 
 // Those worth a trace beside rank 0. `all`: up to k_most_traced_ranks of them, evenly apart, the
-// last among them; else the last, where the trace of rank 0 says that ranks differ.
+// last among them; else the last, where the trace of rank 0 says that ranks differ, and every stage
+// of a pipeline of at most so many.
 std::vector<uint64_t> ranks_worth(const formats::TraceEvents& first, bool all);
 
 // One rank beside the one whose traces answer.

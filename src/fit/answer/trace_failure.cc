@@ -66,6 +66,10 @@ std::string next_step_of(const TraceEvents& events, const TraceFailure& failure)
   if (failure.kind == "timed_out") return "timeout";
   if (failure.kind == "no_storage") return "device";
   if (failure.kind == "no_step") return "step";
+  for (const char* error : {"NotImplementedError", "ModuleNotFoundError", "ImportError"})
+    for (const char* xformers : {"xformers", "xFormers", "memory_efficient_attention"})
+      if (starts_with(failure.detail, error) && contains(failure.detail, xformers))
+        return "xformers";
   for (const char* missing : {"FileNotFoundError", "ModuleNotFoundError", "ImportError",
                               "LocalEntryNotFoundError", "OfflineModeIsEnabled"})
     if (starts_with(failure.detail, missing)) return "missing";

@@ -37,13 +37,31 @@ bool has_flash_attention(const Card& card) {
 }
 
 // Attention takes other kernels on cards without flash attention, and keeps other tensors.
-void warn_of_other_kernels(const std::vector<Card>& cards, const Card& traced,
+void warn_of_other_kernels(const std::vector<Card>& cards, Card traced, const StepProgram& program,
                            std::vector<Warning>& warnings) {
+  // Asked of kept traces, the question may be of other cards than these were made for.
+  if (!program.fact("gpu").empty() && program.fact("capability") != traced.cc) {
+    traced.name = std::string(program.fact("gpu"));
+    traced.cc = std::string(program.fact("capability"));
+  }
   for (const Card& card : cards) {
     if (has_flash_attention(card) == has_flash_attention(traced)) continue;
     warnings.push_back({"other_kernels", {{"card", traced.name}, {"other", card.name}}, ""});
     return;
   }
+}
+
+// At other batch sizes than that of the answer.
+void warn_of_left_out(const StepProgram& program, const Prediction& prediction,
+                      std::vector<Warning>& warnings) {
+  const auto said = [&prediction](std::string_view id) {
+    return std::find(prediction.warnings.begin(), prediction.warnings.end(), id) !=
+           prediction.warnings.end();
+  };
+  if (program.after_steps_left_out && !said("after_steps_left_out"))
+    warnings.push_back({"after_steps_elsewhere", {}, ""});
+  if (program.setup_left_out && !said("setup_left_out"))
+    warnings.push_back({"setup_elsewhere", {}, ""});
 }
 
 }  // namespace
@@ -78,6 +96,7 @@ Result<void> TracedAnswer::predict_traced() {
   }
   out_.batch = out_.programs.batch_known ? batch_ : 0;
   out_.setup = setup_on(setup_, out_.card);
+  measure_left_out(out_.programs.many, out_.setup);
   CUFIT_TRY(prediction, predict(out_.programs.at(batch_), batch_, out_.setup));
   out_.prediction = std::move(prediction);
   return {};
@@ -92,9 +111,10 @@ Result<void> TracedAnswer::calibrate(const MeasuredRun& run) {
 
 Answer TracedAnswer::finish() && {
   std::vector<Warning>& warnings = traces_.warnings;
-  warn_of_other_kernels(question_.cards, out_.card, warnings);
+  warn_of_other_kernels(question_.cards, out_.card, out_.traced(), warnings);
   for (const std::string& id : out_.prediction.warnings)
     if (out_.programs.batch_known || id != "batch_one") warnings.push_back({id, {}, ""});
+  warn_of_left_out(out_.traced(), out_.prediction, warnings);
   if (const uint64_t growth = out_.prediction.growth_per_step; growth != 0)
     warnings.push_back({"grows", {{"bytes", format_bytes(growth)}}, ""});
   // Cards that differ in name only are asked once: of `--gpu all` that is every second one.
@@ -121,8 +141,14 @@ void TracedAnswer::answer_card(CardAnswer& card) const {
   }
   card.largest = largest_batch(out_.traced(), setup);
   if (card.largest.batch == 0) return;
-  if (Result<Prediction> got = predict(out_.traced(), card.largest.batch, setup))
-    card.largest_retries = got->alloc_retries;
+  Result<Prediction> got = predict(out_.traced(), card.largest.batch, setup);
+  if (got) card.largest_retries = got->alloc_retries;
+  if (!got || got->alloc_retries != 0 || !card.largest.unbounded) return;
+  // What was traced and fits has room left, unless its upper value is more than the card has.
+  setup.capacity = 0;
+  got = predict(out_.traced(), card.largest.batch, setup);
+  if (got && got->peak_reserved_upper > calibration_.capacity(card.usable))
+    card.largest_retries = 1;
 }
 
 // Around what was asked, and to where the first card that was asked for is full. Where that is so

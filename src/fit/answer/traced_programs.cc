@@ -11,7 +11,7 @@ namespace {
 
 Warning difference_warning(const StepProgram& program) {
   const Difference& first = program.differences.front();
-  return {"differs",
+  return {first.what == Difference::What::falls ? "falls" : "differs",
           {{"batch", std::to_string(first.batch)},
            {"other", std::to_string(first.other_batch)},
            {"op", first.op.empty() ? first.other_op : first.op}},

@@ -31,6 +31,11 @@ struct Traces {
 // other things with a batch of one: two more then.
 std::vector<uint64_t> other_batches(uint64_t first);
 
+// The batch size of `first`, a trace at an unknown one, by the storages of its batches beside those
+// of `second`, at `batch`. Nullopt where they are not in proportion.
+std::optional<uint64_t> batch_by_inputs(const formats::TraceEvents& first,
+                                        const formats::TraceEvents& second, uint64_t batch);
+
 // One that was kept: of a variant where it says so, else of the program as it is.
 void add_trace(Traces& traces, formats::TraceEvents events);
 

@@ -87,6 +87,7 @@ std::vector<Variable> variables_of(const TraceOptions& options, const ScriptFold
       {"CUFIT_FIT_WORLD", options.world == 0 ? std::optional<std::string>("auto")
                                              : number(options.world)},
       {"CUFIT_FIT_RANK", options.rank.last ? "last" : std::to_string(options.rank.number)},
+      {"CUFIT_FIT_SENT", options.sent.empty() ? std::nullopt : std::optional(options.sent)},
       {"CUFIT_FIT_PLACED", std::nullopt},
       {"CUFIT_FIT_DEVICES", std::nullopt},
       {"PATH", folder.search_path()},

@@ -45,6 +45,7 @@ struct TraceOptions {
   // none. Which of them is traced.
   std::optional<uint64_t> world;
   TracedRank rank;
+  std::string sent;     // folder where ranks leave what they tell each other; empty: none
   std::string variant;  // "plan,bf16": what plans are told of and what is switched on; empty: none
   std::string gpu;      // "NVIDIA H200,9.0,150110011392": name, capability, bytes in all
   std::string cudnn;    // JSON: GPUs for which cuDNN is asked; empty: it is not

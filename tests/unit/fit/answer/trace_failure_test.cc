@@ -87,6 +87,10 @@ TEST(TraceFailure, NextStepFollowsTheException) {
       {"RuntimeError: tensor parallelism is not traced", "sharded"},
       {"RuntimeError: Found no NVIDIA driver on your system", "past_tracer"},
       {"RuntimeError: Cannot access data pointer of Tensor", "custom_op"},
+      {"NotImplementedError: No operator found for `memory_efficient_attention_forward`",
+       "xformers"},
+      {"ModuleNotFoundError: No module named 'xformers'", "xformers"},
+      {"FileNotFoundError: [Errno 2] No such file or directory: '/data/xformers/a'", "missing"},
       {"ValueError: x", "function"}};
   for (const auto& [said, next] : rows)
     EXPECT_EQ(judged(traced(0, TraceEnd::script_failed), said).next(), next) << said;

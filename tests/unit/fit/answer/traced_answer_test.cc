@@ -78,8 +78,7 @@ TEST(TracedAnswer, OfOneRankOfTwo) {
   }
   const Answer got = answered(std::move(two), question());
   EXPECT_EQ(got.prediction.peak_reserved, alone.prediction.peak_reserved);
-  EXPECT_EQ(got.prediction.peak_reserved_upper,
-            alone.prediction.peak_reserved_upper + 96 * k_mib);
+  EXPECT_EQ(got.prediction.peak_reserved_upper, alone.prediction.peak_reserved_upper + 96 * k_mib);
   EXPECT_EQ(got.prediction.peak_allocated_upper,
             alone.prediction.peak_allocated_upper + 96 * k_mib);
   EXPECT_EQ(got.prediction.outside_allocator, alone.prediction.outside_allocator + 938 * k_mib);
@@ -142,6 +141,39 @@ TEST(TracedAnswer, SaysThatOtherCardsTakeOtherKernels) {
   same.cc = "8.6";
   EXPECT_TRUE(warns(answered(traces({8, 16}), question({same, old})).warnings, "other_kernels"));
   EXPECT_FALSE(warns(answered(traces({8, 16}), question({same})).warnings, "other_kernels"));
+  // Kept traces, asked of other cards than they were made for.
+  Traces kept = traces({8, 16});
+  for (formats::TraceEvents& events : kept.plain) {
+    formats::add_fact(events, "gpu", "NVIDIA T4");
+    formats::add_fact(events, "capability", "7.5");
+  }
+  const Answer asked = answered(kept, question({same, old}));
+  const auto warning = std::find_if(asked.warnings.begin(), asked.warnings.end(),
+                                    [](const Warning& one) { return one.id == "other_kernels"; });
+  ASSERT_NE(warning, asked.warnings.end());
+  EXPECT_EQ(warning->args.at("card"), "NVIDIA T4");
+  EXPECT_EQ(warning->args.at("other"), same.name);
+}
+
+// The largest that was traced fits, but its upper value is more than the card has.
+TEST(TracedAnswer, TellsOfCachedMemoryThatTheLargestTracedBatchGivesBack) {
+  TraceWriter out(8);
+  out.fact("torch", "2.9.0");
+  const Sites sites = write_sites(out);
+  out.alloc(64 * k_mib, sites.weight);
+  for (int i = 0; i < 3; ++i) {
+    out.mark(TraceMark::step_begins);
+    for (const uint64_t mib : {512, 600}) out.free(out.alloc(mib * k_mib, sites.act));
+    out.mark(TraceMark::step_ends);
+  }
+  out.end();
+  Traces one;
+  one.plain.push_back(out.read());
+  const uint64_t needs = answered(one, question()).prediction.peak_reserved_upper;
+  const auto on = [&](uint64_t room) { return answered(one, question({sized(room)})).cards[0]; };
+  EXPECT_EQ(on(needs).largest_retries, 0u);
+  EXPECT_EQ(on(needs - k_mib).largest.batch, 8u);
+  EXPECT_EQ(on(needs - k_mib).largest_retries, 1u);
 }
 
 TEST(TracedAnswer, FollowsSettingsThatAreAskedFor) {

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit/traced_steps.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/format.h"
+
+namespace cufit::fit {
+namespace {
+
+using formats::TraceCall;
+using formats::TraceEvent;
+using formats::TraceEventKind;
+using formats::TraceEvents;
+using formats::TraceMark;
+using formats::TraceSite;
+
+constexpr std::string_view k_given = "batch_given", k_to_come = "batch_to_come";
+constexpr size_t k_least_samples = 4;
+constexpr size_t k_most_samples = 64, k_most_steps = 512;
+constexpr size_t k_most_columns = 24, k_most_sizes = 1024;  // of a step's batches
+constexpr size_t k_most_events = 400000;                    // of all steps that are added
+// A size may grow by the square of k_furthest_shape: far below what the reader lets live.
+constexpr uint64_t k_most_step_bytes = uint64_t{1} << 42;
+// Of a step's bytes so many per mille may follow nothing.
+constexpr double k_unclear_per_mille = 20;
+
+// Of acts that two steps do not have in common, one after the other.
+constexpr size_t k_acts_before_first = 100;
+constexpr size_t k_furthest_act = 2000, k_acts_in_a_row = 2, k_most_gaps = 1000;
+
+}  // namespace
+
+TracedSteps::TracedSteps(const TraceEvents& trace) : trace_(trace) {
+  uint32_t storages = 0;
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    const TraceEvent& event = trace.events[i];
+    if (event.kind == TraceEventKind::alloc) ++storages;
+    if (event.kind == TraceEventKind::call) add_batch(trace.calls[event.index]);
+    if (is_mark(event, TraceMark::after_steps) || is_mark(event, TraceMark::micro_batch))
+      begins_ = {}, behind_ = true;
+    if (is_mark(event, TraceMark::step_begins)) {
+      begins_ = {i + 1, i + 1, storages, {}};
+    } else if (is_mark(event, TraceMark::step_ends) && begins_.first != 0) {
+      begins_.last = i;
+      (behind_ ? steps_behind_ : steps_).push_back(std::move(begins_));
+      begins_ = {};
+    } else if (begins_.first != 0 && event.kind != TraceEventKind::free) {
+      begins_.acts.push_back(i);
+    }
+  }
+}
+
+const std::vector<Shape>& TracedSteps::shapes() {
+  if (!shapes_.empty() || steps_.size() < k_least_samples + 1 || given_.empty()) return shapes_;
+  const size_t each = given_.size() / steps_.size();
+  const size_t sizes = given_.front().size();
+  // More may be fetched than was trained on, but less than a step's.
+  if (each == 0 || given_.size() - each * steps_.size() > 2 || sizes * each > k_most_sizes)
+    return shapes_;
+  std::vector<Shape> all = given_;
+  all.insert(all.end(), later_.begin(), later_.end());
+  std::vector<Shape> shapes;
+  for (size_t i = 0; i + each <= all.size() && shapes.size() < steps_.size() + k_most_steps;
+       i += each) {
+    Shape shape;
+    for (size_t j = i; j < i + each; ++j) {
+      if (all[j].size() != sizes) return shapes_;
+      shape.insert(shape.end(), all[j].begin(), all[j].end());
+    }
+    shapes.push_back(std::move(shape));
+  }
+  if (choose_step() && look_at_frees()) shapes_ = std::move(shapes);
+  return shapes_;
+}
+
+bool TracedSteps::learn() {
+  TracedSteps* const alone[] = {this};
+  if (shapes().empty() || !learn_from(alone)) return false;
+  // In the order of the batches: traced steps behind the repeated one are repeated, too.
+  std::vector<Shape> more;
+  for (size_t i = step_ + 1; i < shapes_.size(); ++i)
+    if (columns_->covers(shapes_[i])) more.push_back(shapes_[i]);
+  more_ = std::move(more);
+  return more_.size() >= steps_.size() - step_;
+}
+
+bool TracedSteps::learn_from(std::span<TracedSteps* const> peers) {
+  samples_.clear();
+  std::vector<Shape> seen;
+  for (TracedSteps* peer : peers) {
+    const std::vector<size_t>&mine = steps_[step_].acts, &other = peer->steps_[peer->step_].acts;
+    if (mine.size() != other.size()) return false;
+    for (size_t i = 0; i < mine.size(); ++i)
+      if (!same_act(mine[i], *peer, other[i])) return false;
+    for (const size_t step : peer->alike_) {
+      samples_.push_back({peer, step});
+      seen.push_back(peer->shapes_[step]);
+    }
+  }
+  columns_.emplace(seen, sizes_of_batch(), k_most_columns, peers.size() > 1);
+  rules_.clear();
+  exact_rules_.clear();
+  return columns_->count() != 0 && columns_->count() <= k_most_columns && follows();
+}
+
+void TracedSteps::set_shapes(std::vector<Shape> shapes) {
+  more_.assign(shapes.begin() + static_cast<std::ptrdiff_t>(steps_.size()), shapes.end());
+  shapes.resize(steps_.size());
+  wanted_ = std::move(shapes);
+}
+
+size_t TracedSteps::more() const {
+  return std::min(more_.size(), k_most_events / std::max<size_t>(1, length()));
+}
+
+TraceEvents TracedSteps::extended(size_t count) {
+  TraceEvents out = trace_;
+  out.events.clear();
+  out.calls.clear();
+  out.categories.clear();
+  const std::map<size_t, Act> other = acts_at_other_shapes();
+  const size_t end = count == 0 ? SIZE_MAX : steps_[step_].last + 1;
+  const uint32_t at = count == 0 ? UINT32_MAX : steps_[step_].storages;
+  const auto made = count == 0 ? 0 : static_cast<uint32_t>(made_.size());
+  const auto added = made * static_cast<uint32_t>(count);
+  for (size_t i = 0; i < trace_.events.size(); ++i) {
+    if (i == end)
+      for (size_t step = 0; step < count; ++step) add_step(more_[step], out);
+    TraceEvent event = trace_.events[i];
+    switch (event.kind) {
+      case TraceEventKind::call:
+        if (is_told(trace_.calls[event.index])) continue;
+        if (const auto act = other.find(i); act != other.end()) {
+          event.index = add_call(trace_.calls[event.index], act->second, out);
+          break;
+        }
+        out.calls.push_back(trace_.calls[event.index]);
+        event.index = static_cast<uint32_t>(out.calls.size() - 1);
+        break;
+      case TraceEventKind::alloc:
+        if (const auto act = other.find(i); act != other.end()) event.bytes = bytes_of(act->second);
+        out.categories.push_back(trace_.categories[event.index]);
+        if (i >= end) event.index += added;
+        break;
+      case TraceEventKind::free:
+        if (i >= end && event.index >= at) event.index += added;
+        break;
+      case TraceEventKind::mark:
+        break;
+    }
+    out.events.push_back(event);
+  }
+  if (end == trace_.events.size())  // nothing follows the step
+    for (size_t step = 0; step < count; ++step) add_step(more_[step], out);
+  return out;
+}
+
+// Where the traced steps are wanted at other shapes than theirs: their events, with what each is in
+// the repeated step.
+std::map<size_t, TracedSteps::Act> TracedSteps::acts_at_other_shapes() const {
+  std::map<size_t, Act> out;
+  for (size_t i = 0; i < wanted_.size(); ++i) {
+    if (wanted_[i] == shapes_[i]) continue;
+    add_acts(steps_[i], wanted_[i], out);
+  }
+  if (!out.empty()) add_acts_before_first(out);
+  // Of which batch these were is not told.
+  if (!wanted_.empty())
+    for (const TracedStep& step : steps_behind_) add_acts(step, wanted_.front(), out);
+  return out;
+}
+
+// The first step begins where a module is first called: its batch came before that.
+void TracedSteps::add_acts_before_first(std::map<size_t, Act>& out) const {
+  const std::vector<size_t>& repeated = steps_[step_].acts;
+  const auto first = out.lower_bound(steps_.front().first);
+  size_t left = first == out.end() ? 0 : first->second.number, skipped = 0;
+  for (size_t i = steps_.front().first - 1; left > 0 && i-- > 0 && skipped < k_acts_before_first;) {
+    const TraceEvent &event = trace_.events[i], &again = trace_.events[repeated[left - 1]];
+    if (event.kind == TraceEventKind::free) continue;
+    const bool same = event.kind == TraceEventKind::alloc && again.kind == event.kind &&
+                      trace_.sites[event.site].op == trace_.sites[again.site].op &&
+                      trace_.sites[event.site].source == trace_.sites[again.site].source;
+    if (same)
+      out.emplace(i, Act{--left, &wanted_.front()});
+    else
+      ++skipped;
+  }
+}
+
+void TracedSteps::add_acts(const TracedStep& step, const Shape& wanted,
+                           std::map<size_t, Act>& out) const {
+  const std::vector<size_t> acts = repeated_acts(step);
+  for (size_t i = 0; i < acts.size(); ++i)
+    if (acts[i] != SIZE_MAX) out.emplace(step.acts[i], Act{acts[i], &wanted});
+}
+
+// For each act of a step the same one of the repeated step; SIZE_MAX: that has none. The first step
+// makes more, such as the optimizer's state, and may lack something.
+std::vector<size_t> TracedSteps::repeated_acts(const TracedStep& step) const {
+  const std::vector<size_t>&acts = step.acts, &repeated = steps_[step_].acts;
+  std::vector<size_t> out(acts.size(), SIZE_MAX);
+  const auto in_a_row = [&](size_t a, size_t b) {
+    for (size_t i = 0; i < k_acts_in_a_row; ++i) {
+      if (a + i == acts.size() || b + i == repeated.size()) return i > 0;
+      if (!same_act(acts[a + i], *this, repeated[b + i])) return false;
+    }
+    return true;
+  };
+  size_t a = 0, b = 0, gaps = 0;
+  while (a < acts.size() && b < repeated.size()) {
+    if (same_act(acts[a], *this, repeated[b])) {
+      out[a++] = b++;
+      continue;
+    }
+    if (++gaps > k_most_gaps) break;
+    size_t skip = 1;
+    while (skip < k_furthest_act && !(a + skip < acts.size() && in_a_row(a + skip, b)) &&
+           !(b + skip < repeated.size() && in_a_row(a, b + skip)))
+      ++skip;
+    if (skip == k_furthest_act) {
+      ++a;
+      ++b;
+    } else if (a + skip < acts.size() && in_a_row(a + skip, b)) {
+      a += skip;
+    } else {
+      b += skip;
+    }
+  }
+  return out;
+}
+
+std::string_view TracedSteps::op_of(const TraceCall& call) const {
+  return trace_.texts[trace_.sites[call.site].op];
+}
+
+bool TracedSteps::is_told(const TraceCall& call) const {
+  const std::string_view op = op_of(call);
+  return op == k_given || op == k_to_come;
+}
+
+void TracedSteps::add_batch(const TraceCall& call) {
+  if (!is_told(call)) return;
+  const auto numbers = trace_.numbers_of(call);
+  (op_of(call) == k_given ? given_ : later_).emplace_back(numbers.begin(), numbers.end());
+}
+
+bool TracedSteps::same_act(size_t event, const TracedSteps& other, size_t of_other) const {
+  const TraceEvent &x = trace_.events[event], &y = other.trace_.events[of_other];
+  if (x.kind != y.kind) return false;
+  if (x.kind == TraceEventKind::mark) return x.index == y.index;
+  if (x.kind == TraceEventKind::call &&
+      trace_.calls[x.index].count != other.trace_.calls[y.index].count)
+    return false;
+  if (&other == this) return x.site == y.site;
+  const TraceSite &a = trace_.sites[x.site], &b = other.trace_.sites[y.site];
+  const auto equal = [&](uint32_t one, uint32_t another) {
+    return trace_.texts[one] == other.trace_.texts[another];
+  };
+  return a.phase == b.phase && a.stream == b.stream && equal(a.op, b.op) &&
+         equal(a.module, b.module) && equal(a.source, b.source);
+}
+
+// Whether two steps do the same; when they free what they made may differ from step to step.
+bool TracedSteps::alike(size_t a, size_t b) const {
+  const TracedStep &x = steps_[a], &y = steps_[b];
+  if (x.acts.size() != y.acts.size()) return false;
+  for (size_t i = 0; i < x.acts.size(); ++i)
+    if (!same_act(x.acts[i], *this, y.acts[i])) return false;
+  return true;
+}
+
+// The step that the later ones repeat: the last one like the one before it, so that it can follow
+// itself.
+bool TracedSteps::choose_step() {
+  const size_t last = steps_.size() - 1, least = last > k_most_samples ? last - k_most_samples : 1;
+  for (step_ = last; step_ > least; --step_) {
+    if (!alike(step_ - 1, step_)) continue;
+    alike_.clear();
+    const size_t first = std::max<size_t>(step_, k_most_samples) - k_most_samples;
+    for (size_t i = std::max<size_t>(first, 1); i <= step_; ++i)
+      if (alike(i, step_)) alike_.push_back(i);
+    if (alike_.size() >= k_least_samples) return true;
+  }
+  return false;
+}
+
+bool TracedSteps::look_at_frees() {
+  const TracedStep &step = steps_[step_], &before = steps_[step_ - 1];
+  made_.clear();
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < step.acts.size(); ++i) {
+    const TraceEvent& event = trace_.events[step.acts[i]];
+    if (event.kind != TraceEventKind::alloc) continue;
+    made_.push_back(i);
+    bytes += std::min(event.bytes, k_most_step_bytes);
+    if (bytes > k_most_step_bytes) return false;
+  }
+  freed_.assign(made_.size(), FreedBy::nobody);
+  for (size_t i = step.first; i < step.last; ++i) {
+    const TraceEvent& event = trace_.events[i];
+    if (event.kind == TraceEventKind::free && event.index >= step.storages &&
+        event.index - step.storages < freed_.size())
+      freed_[event.index - step.storages] = FreedBy::step;
+  }
+  for (size_t i = step.first; i < step.last; ++i) {
+    const TraceEvent& event = trace_.events[i];
+    if (event.kind != TraceEventKind::free || event.index >= step.storages ||
+        event.index < before.storages)
+      continue;
+    const size_t number = event.index - before.storages;
+    if (number >= freed_.size()) continue;  // made between the two
+    FreedBy& by = freed_[number];
+    if (by == FreedBy::nobody) by = FreedBy::next_step;
+  }
+  return true;
+}
+
+const ShapeRule& TracedSteps::rule_of(const std::vector<uint64_t>& numbers) {
+  const auto found = rules_.find(numbers);
+  if (found != rules_.end()) return found->second;
+  return rules_.emplace(numbers, shape_rule(*columns_, numbers)).first->second;
+}
+
+// Of a call's: dimensions, flags, kinds.
+const ShapeRule& TracedSteps::exact_rule_of(const std::vector<uint64_t>& numbers) {
+  const auto found = exact_rules_.find(numbers);
+  if (found != exact_rules_.end()) return found->second;
+  return exact_rules_.emplace(numbers, exact_shape_rule(*columns_, numbers)).first->second;
+}
+
+std::vector<uint64_t> TracedSteps::bytes_at(size_t act) const {
+  std::vector<uint64_t> out;
+  for (const Sample& sample : samples_) out.push_back(of_sample(sample, act).bytes);
+  return out;
+}
+
+std::vector<uint64_t> TracedSteps::numbers_at(size_t act, uint32_t number) const {
+  std::vector<uint64_t> out;
+  for (const Sample& sample : samples_) {
+    const TraceEvents& trace = sample.of->trace_;
+    out.push_back(trace.numbers[trace.calls[of_sample(sample, act).index].first + number]);
+  }
+  return out;
+}
+
+uint64_t TracedSteps::bytes_of(const Act& act) {
+  const std::vector<uint64_t> samples = bytes_at(act.number);
+  return rule_of(samples).at(*columns_, samples, *act.shape);
+}
+
+// Whether most of what the steps make follows their batches.
+bool TracedSteps::follows() {
+  double all = 0, unclear = 0;
+  for (const size_t act : made_) {
+    const auto bytes = static_cast<double>(trace_.events[steps_[step_].acts[act]].bytes);
+    all += bytes;
+    if (rule_of(bytes_at(act)).kind == ShapeRule::Kind::nearest) unclear += bytes;
+  }
+  return unclear * 1000 <= all * k_unclear_per_mille;
+}
+
+void TracedSteps::add_step(const Shape& shape, TraceEvents& out) {
+  const TracedStep& from = steps_[step_];
+  const auto before = static_cast<uint32_t>(out.categories.size());
+  const auto made = static_cast<uint32_t>(made_.size());
+  size_t act = 0;
+  out.events.push_back({0, static_cast<uint32_t>(TraceMark::step_begins), 0, TraceEventKind::mark});
+  for (size_t i = from.first; i < from.last; ++i) {
+    TraceEvent event = trace_.events[i];
+    switch (event.kind) {
+      case TraceEventKind::alloc: {
+        out.categories.push_back(trace_.categories[event.index]);
+        event.bytes = bytes_of({act++, &shape});
+        event.index = static_cast<uint32_t>(out.categories.size() - 1);
+        break;
+      }
+      case TraceEventKind::free: {
+        const bool own = event.index >= from.storages;
+        const uint32_t base = own ? from.storages : steps_[step_ - 1].storages;
+        // What is older is freed once.
+        if (event.index < base) continue;
+        const uint32_t number = event.index - base;
+        if (number >= made || freed_[number] != (own ? FreedBy::step : FreedBy::next_step))
+          continue;
+        event.index = (own ? before : before - made) + number;
+        break;
+      }
+      case TraceEventKind::call:
+        event.index = add_call(trace_.calls[event.index], {act++, &shape}, out);
+        break;
+      case TraceEventKind::mark:
+        ++act;
+        break;
+    }
+    out.events.push_back(event);
+  }
+  // What other steps free at another time.
+  for (uint32_t number = 0; number < made; ++number)
+    if (freed_[number] == FreedBy::nobody)
+      out.events.push_back({0, before - made + number, 0, TraceEventKind::free});
+  out.events.push_back({0, static_cast<uint32_t>(TraceMark::step_ends), 0, TraceEventKind::mark});
+}
+
+// As `own`, of this trace. cuDNN was asked about the convolutions of the traced steps alone.
+uint32_t TracedSteps::add_call(TraceCall own, const Act& act, TraceEvents& out) {
+  const Sample& near = samples_[columns_->nearest(*act.shape)];
+  const TraceEvents& other = near.of->trace_;
+  const TraceCall& nearest = other.calls[of_sample(near, act.number).index];
+  const std::string_view op = op_of(own);
+  // At the shapes of the first trace, that one asked for them at all batch sizes.
+  bool follow = !wanted_.empty() || (!starts_with(op, "conv") && !starts_with(op, "rnn"));
+  std::vector<uint64_t> numbers;
+  for (uint32_t i = 0; follow && i < own.count; ++i) {
+    const std::vector<uint64_t> samples = numbers_at(act.number, i);
+    const ShapeRule& rule = exact_rule_of(samples);
+    follow = rule.kind != ShapeRule::Kind::nearest;
+    numbers.push_back(rule.at(*columns_, samples, *act.shape));
+  }
+  if (!follow) {
+    const auto as_there = other.numbers_of(nearest);
+    numbers.assign(as_there.begin(), as_there.end());
+  }
+  own.first = static_cast<uint32_t>(out.numbers.size());
+  out.numbers.insert(out.numbers.end(), numbers.begin(), numbers.end());
+  out.calls.push_back(own);
+  return static_cast<uint32_t>(out.calls.size() - 1);
+}
+
+}  // namespace cufit::fit
