@@ -206,10 +206,11 @@ Result<Trials> observe_and_try(const Snapshot& snapshot, const VerifiedRecording
                                std::optional<uint64_t> limit, EarlyWork early,
                                Observation& observation) {
   std::optional<Result<std::vector<memory::Answer>>> settings;
-  std::optional<Result<std::optional<memory::Answer>>> without_growth;
+  std::optional<Result<std::optional<memory::Answer>>> without_pools, without_growth;
   in_parallel(2, verified.event_count() / k_diagnosis_events_per_thread, [&](size_t i) {
     if (i == 1) {
       settings.emplace(try_settings(verified, early.trials));
+      without_pools.emplace(try_without_pools(verified));
       return;
     }
     std::optional<Outline> outline;
@@ -220,6 +221,8 @@ Result<Trials> observe_and_try(const Snapshot& snapshot, const VerifiedRecording
   Trials trials;
   CUFIT_TRY(settings_tried, std::move(*settings));
   trials.settings = std::move(settings_tried);
+  CUFIT_TRY(pools_tried, std::move(*without_pools));
+  trials.without_pools = std::move(pools_tried);
   CUFIT_TRY(growth_tried, std::move(*without_growth));
   trials.without_growth = std::move(growth_tried);
   return trials;
@@ -255,6 +258,7 @@ Result<Diagnosis> diagnose(const Snapshot& snapshot, const VerifiedRecording& ve
                 out.peak.by_category,
                 limits,
                 {},
+                {},
                 out.highest_pending_bytes};
   if (out.oom) {
     facts.oom = out.oom->request;
@@ -264,6 +268,7 @@ Result<Diagnosis> diagnose(const Snapshot& snapshot, const VerifiedRecording& ve
     facts.at = out.oom->instant.moment;
     facts.held = out.oom->instant.by_category;
     facts.rescue = rescue_among(out.advice, limits);
+    facts.without_pools = rescue_without_pools(out.advice, limits);
   }
   out.causes = causes_of(facts);
   out.evaluates = std::any_of(out.causes.begin(), out.causes.end(), [](const Cause& cause) {
