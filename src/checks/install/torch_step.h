@@ -9,6 +9,7 @@
 
 #include "checks/check.h"
 #include "checks/install/driver_step.h"
+#include "checks/install/extension_release.h"
 #include "checks/wheel_pick.h"
 
 namespace cufit::checks {
@@ -23,6 +24,7 @@ struct TorchStep {
   std::string blocked;
   std::string command;  // empty with "no_wheel"
   DriverNeed driver;    // of the wheel, where it needs a newer one
+  std::vector<ExtensionMove> moved;  // by the command, after torch
 };
 // For GPUs of these capabilities; empty = a machine whose GPU nobody named.
 TorchStep torch_step(const Input& input, const facts::PythonEnv& env,
