@@ -230,8 +230,9 @@ Result<std::vector<Advice>> advice_for(const VerifiedRecording& verified, const 
   std::stable_sort(out.begin() + 1, out.end(), [](const Advice& a, const Advice& b) {
     return a.peak_reserved_bytes < b.peak_reserved_bytes;
   });
-  for (const auto& [remedy, without] : {std::pair(Remedy::without_pools, &trials.without_pools),
-                                        std::pair(Remedy::without_growth, &trials.without_growth)}) {
+  for (const auto& [remedy, without] :
+       {std::pair(Remedy::without_pools, &trials.without_pools),
+        std::pair(Remedy::without_growth, &trials.without_growth)}) {
     if (!*without) continue;
     Advice advice = advice_of(remedy, **without, recorded);
     if (limits) {

@@ -214,9 +214,9 @@ TEST(Diagnosis, WithoutStacks) {
 // That other settings or fewer pools help is what a replay shows.
 TEST(Diagnosis, PoolsAreTheCauseWhereARunWithoutThemGetsFurther) {
   const Diagnosis& one = diagnosis("oom/cudagraph_pool");
-  const auto without =
-      std::find_if(one.advice.begin(), one.advice.end(),
-                   [](const Advice& advice) { return advice.remedy == Remedy::without_pools; });
+  const auto without = std::find_if(one.advice.begin(), one.advice.end(), [](const Advice& advice) {
+    return advice.remedy == Remedy::without_pools;
+  });
   ASSERT_NE(without, one.advice.end());
   EXPECT_EQ(without->survives, std::optional<bool>(true));
   EXPECT_GT(without->saved_bytes, int64_t{1} << 29);
