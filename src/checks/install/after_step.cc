@@ -99,9 +99,8 @@ void put_package(facts::PythonEnv& env, const std::string& text, bool other_file
   const auto requirement = formats::parse_requirement(text);
   if (!requirement) return;
   if (other_files)
-    std::erase_if(env.binaries, [&](const facts::Binary& one) {
-      return one.package == requirement->name;
-    });
+    std::erase_if(env.binaries,
+                  [&](const facts::Binary& one) { return one.package == requirement->name; });
   const facts::Distribution* have = find_distribution(env, requirement->name);
   std::string version = have != nullptr ? have->version : "";
   for (const formats::VersionClause& clause : requirement->clauses)

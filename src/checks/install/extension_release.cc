@@ -25,9 +25,8 @@ std::optional<Version> cuda_of_tag(const Input& input, const std::string& tag) {
 
 bool has_code(const Input& input, const knowledge::ExtensionRow& row) {
   const auto least = parse_compute_capability(row.cc_min);
-  return !least || std::all_of(input.gpus.begin(), input.gpus.end(), [&](const GpuView& gpu) {
-    return !gpu.cc || !(*gpu.cc < *least);
-  });
+  return !least || std::all_of(input.gpus.begin(), input.gpus.end(),
+                               [&](const GpuView& gpu) { return !gpu.cc || !(*gpu.cc < *least); });
 }
 
 // Its row for this torch and variant; null: PyTorch's index has none for these GPUs.

@@ -84,7 +84,8 @@ TorchStep torch_step(const Input& input, const facts::PythonEnv& env,
     step.blocked = "no_wheel";
     return step;
   }
-  if (const std::optional<TorchPin> pin = pin_against(input, env, step.pick->torch, step.pick->tag)) {
+  if (const std::optional<TorchPin> pin =
+          pin_against(input, env, step.pick->torch, step.pick->tag)) {
     step.pinner = pin->package, step.pinner_version = pin->version, step.pin = pin->requirement;
     step.command = install_packages(input, env, {pin->package}, InstallKind::update);
     choose_update(input, capabilities, step);
@@ -128,15 +129,18 @@ TorchStep torch_step(const Input& input, const facts::PythonEnv& env) {
   return torch_step(input, env, capabilities);
 }
 
+Change change_of(const facts::PythonEnv& env, const TorchStep& step) {
+  Change change = torch_change(env, step.pick->torch, step.pick->tag, step.pick->python);
+  for (const ExtensionMove& move : step.moved)
+    change.requirements.push_back(move.package + "==" + move.version);
+  return change;
+}
+
 void add_torch_step(const facts::PythonEnv& env, const TorchStep& step, Finding& made) {
   std::map<std::string, std::string>& args = made.args;
-  if (step.pick && step.pinner.empty())
-    made.change = torch_change(env, step.pick->torch, step.pick->tag, step.pick->python);
+  if (step.pick && step.pinner.empty()) made.change = change_of(env, step);
   if (made.change && step.driver.branch != 0)
     made.change->driver = std::to_string(step.driver.branch);
-  if (made.change)
-    for (const ExtensionMove& move : step.moved)
-      made.change->requirements.push_back(move.package + "==" + move.version);
   args["install"] = step.command;
   args["have_python"] = env.python.value_or("");
   args["last_torch"] = step.pick ? step.pick->torch : "";

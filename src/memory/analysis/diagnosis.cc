@@ -230,6 +230,25 @@ Result<Trials> observe_and_try(const Snapshot& snapshot, const VerifiedRecording
 
 }  // namespace
 
+namespace {
+
+// What a replay without pools shows is certain only where nothing but the graphs' own replays is
+// not followed.
+void lower_where_inexact(Diagnosis& out) {
+  const auto exact = [](const Advice& one) {
+    return std::all_of(one.replay_limitations.begin(), one.replay_limitations.end(),
+                       [](const std::string& reason) { return reason == "graph_replays"; });
+  };
+  for (const Advice& one : out.advice) {
+    if (one.remedy != Remedy::without_pools || exact(one)) continue;
+    for (Cause& cause : out.causes)
+      if (cause.id == "cudagraph_pool" && cause.confidence == Confidence::certain)
+        cause.confidence = Confidence::likely;
+  }
+}
+
+}  // namespace
+
 Result<Diagnosis> diagnose(const Snapshot& snapshot, const VerifiedRecording& verified,
                            std::optional<uint64_t> limit, EarlyWork early) {
   Diagnosis out;
@@ -271,6 +290,7 @@ Result<Diagnosis> diagnose(const Snapshot& snapshot, const VerifiedRecording& ve
     facts.without_pools = rescue_without_pools(out.advice, limits);
   }
   out.causes = causes_of(facts);
+  lower_where_inexact(out);
   out.evaluates = std::any_of(out.causes.begin(), out.causes.end(), [](const Cause& cause) {
     return (cause.id == "eval_without_no_grad" && cause.confidence != Confidence::possible) ||
            (cause.id == "tensors_kept" && cause.evidence[0].id == "outputs_kept");

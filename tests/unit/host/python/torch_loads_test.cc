@@ -36,8 +36,8 @@ TEST(TorchLoads, WhatTheImportMissesIsNotOfALaterCall) {
   process.python_tag = "cpython-312";
   const auto read = [&](const std::string& path, std::string& why) {
     const auto source = host.open(path);
-    const auto elf = source ? formats::read_elf(**source, {}) : Result<formats::ElfFile>(
-                                                                    fail(Code::io, "unread"));
+    const auto elf = source ? formats::read_elf(**source, {})
+                            : Result<formats::ElfFile>(fail(Code::io, "unread"));
     if (!elf) why = elf.error().text();
     return elf ? std::make_shared<const formats::ElfFile>(*elf) : nullptr;
   };
