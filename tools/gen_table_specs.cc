@@ -92,6 +92,7 @@ const std::vector<TableSpec>& specs() {
        true},
       {"torch_pinner", "TorchPinner", "torch_pinners", {{"package"}}, true},
       {"torch_extra", "TorchExtra", "torch_extras", {{"package"}}, true},
+      {"torch_floor", "TorchFloor", "torch_floors", {{"package"}, {"first"}, {"torch"}}},
       {"extension",
        "ExtensionRow",
        "extensions",

@@ -96,8 +96,7 @@ void fill(const Input& input, const facts::PythonEnv& env, const TorchBuild& bui
                {"install_torch", step.pick ? step.pick->torch + "+" + step.pick->tag : ""}};
   const DriverNeed need = driver_need(input, build.cuda);
   add_driver_args(need, made.args);
-  made.change = runs ? torch_change(env, step.pick->torch, step.pick->tag, step.pick->python)
-                     : driver_change(need.branch);
+  made.change = runs ? change_of(env, step) : driver_change(need.branch);
   if (input.driver) made.evidence.push_back(seen(input.driver_source, seen_driver(input)));
   if (input.driver_cuda)
     made.evidence.push_back(seen(input.driver_cuda_source, "CUDA " + input.driver_cuda->text()));

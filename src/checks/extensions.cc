@@ -11,6 +11,8 @@
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
 #include "checks/gpu_code.h"
+#include "checks/install/after_step.h"
+#include "checks/install/extension_release.h"
 #include "checks/install/torch_command.h"
 #include "checks/torch_checks.h"
 #include "formats/python/requirement.h"
@@ -118,61 +120,26 @@ bool is_present(const facts::PythonEnv& env, const std::string& soname) {
          std::any_of(env.shadowed.begin(), env.shadowed.end(), there);
 }
 
-bool has_word(std::string_view list, std::string_view word) {
-  const std::vector<std::string_view> words = split(list, ' ');
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-// The newest release of the package that goes with this torch and CUDA; null = none is known.
-const knowledge::ExtensionRow* release_for(const ExtensionsCase& c) {
-  const auto torch = parse_version(c.build.release);
-  if (!torch || !c.build.cuda) return nullptr;
-  const std::string minor = format("{}.{}", torch->part(0), torch->part(1));
-  const std::string major = std::to_string(c.build.cuda->part(0));
-  const std::string cuda = major + "." + std::to_string(c.build.cuda->part(1));
-  const knowledge::ExtensionRow* newest = nullptr;
-  // The table has the oldest first.
-  for (const knowledge::ExtensionRow& row : c.input.knowledge.extensions) {
-    if (row.package != c.package.name) continue;
-    const auto clauses = formats::parse_clauses(row.torch);
-    const bool takes =
-        clauses ? formats::satisfies(*clauses, c.build.release) : has_word(row.torch, minor);
-    if (takes && (row.cuda.empty() || has_word(row.cuda, cuda) || has_word(row.cuda, major)))
-      newest = &row;
-  }
-  return newest;
-}
-
-// xformers has a build per CUDA on PyTorch's own index; its row then names them.
-std::string release_command(const Input& input, const facts::PythonEnv& env,
-                            const std::string& package, const knowledge::ExtensionRow& row,
-                            const std::string& tag) {
-  const Owner owner = owner_of(env, false);
-  InstallRequest request;
-  // By itself, so that no installer changes torch for it; a project's lock decides that itself.
-  if (owner.installer == Installer::pip || owner.installer == Installer::uv ||
-      owner.installer == Installer::image)
-    request.kind = InstallKind::repair;
-  request.requirements = {package + "==" + std::string(row.version)};
-  if (package == "xformers" && !row.cuda.empty() && !tag.empty()) {
-    request.index = pytorch_index(input, tag);
-    request.index_name = "pytorch-" + tag;
-  }
-  return install_command(input, env, owner, request);
-}
-
-// The step as a command where a release for this torch is known and is not the installed one.
+// The step as a command where a release for this torch is known and is not the installed one. The
+// same release may be built for another CUDA: PyTorch's index has a file for each.
 void add_release(const ExtensionsCase& c, Finding& made) {
-  const knowledge::ExtensionRow* row = release_for(c);
-  const facts::Distribution* installed = find_distribution(c.env, c.package.name);
+  if (!c.build.cuda) return;
+  const std::string& package = c.package.name;
+  const knowledge::ExtensionRow* row =
+      extension_release(c.input, package, c.build.release, *c.build.cuda);
+  const facts::Distribution* installed = find_distribution(c.env, package);
   // flash-attn has no files for pip to find: its releases are built or fetched by hand.
-  if (row == nullptr || installed == nullptr || c.package.name == "flash-attn") return;
-  if (public_version(installed->version) == row->version &&
+  if (row == nullptr || installed == nullptr || package == "flash-attn") return;
+  const bool other_build = made.id == "ext_cuda_major_mismatch" &&
+                           is_on_torch_index(package, *row) && !c.build.tag.empty();
+  if (!other_build && public_version(installed->version) == row->version &&
       local_version(installed->version).empty())
     return;
   made.args["wanted"] = std::string(row->version);
-  made.args["command"] = release_command(c.input, c.env, c.package.name, *row, c.build.tag);
+  made.args["command"] = extension_command(c.input, c.env, package, *row, c.build.tag);
   made.variant = made.variant.empty() ? "release" : made.variant + ".release";
+  made.change = packages_change(c.env, {package + "==" + std::string(row->version)});
+  made.change->other_files = true;
 }
 
 void check_major(const ExtensionsCase& c, std::vector<Finding>& found) {

@@ -41,6 +41,7 @@ struct Change {
   std::string python;                     // "3.12": in a new environment with this Python
   std::vector<std::string> requirements;  // "nvidia-cudnn-cu13==9.19.0.56"; of torch: beside it
   std::string driver;                     // "580"; with another kind: before it
+  bool other_files = false;  // of packages: not the files that are there, but those of another build
 };
 
 struct Finding {

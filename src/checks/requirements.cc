@@ -173,7 +173,7 @@ void add_command(const Input& input, const facts::PythonEnv& env, const Unmet& u
   }
   if (step.pick && step.pinner.empty()) {
     made.args["command"] = step.command;
-    made.change = torch_change(env, step.pick->torch, step.pick->tag, step.pick->python);
+    made.change = change_of(env, step);
     return;
   }
   made.variant = "no_torch";

@@ -7,7 +7,6 @@
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
 #include "checks/machine_checks.h"
-#include "checks/install/after_step.h"
 #include "checks/install/torch_step.h"
 #include "checks/torch_env.h"
 
@@ -61,7 +60,7 @@ void add_older_torch(const Input& input, const facts::PythonEnv& env, const Vers
     made.variant = "release";
     made.args["command"] = step.command;
     made.args["install_torch"] = step.pick->torch + "+" + step.pick->tag;
-    made.change = torch_change(env, step.pick->torch, step.pick->tag, step.pick->python);
+    made.change = change_of(env, step);
     return;
   }
 }

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "checks/code_match.h"
+#include "checks/install/extension_release.h"
 #include "checks/install/project.h"
 #include "checks/torch_env.h"
 #include "checks/torch_pins.h"
@@ -171,7 +172,16 @@ std::vector<TorchPin> pins_of(const facts::PythonEnv* env) {
   return pins;
 }
 
-bool taken_by(const std::vector<TorchPin>& pins, const knowledge::WheelVariant& wheel) {
+// By the release that is installed, or by one that can take its place.
+bool taken_by(const Input& input, const std::vector<TorchPin>& pins,
+              const knowledge::WheelVariant& wheel) {
+  return std::all_of(pins.begin(), pins.end(), [&](const TorchPin& pin) {
+    return pin.takes(wheel.torch) ||
+           can_move(input, pin.package, std::string(wheel.torch), std::string(wheel.tag));
+  });
+}
+
+bool kept_by(const std::vector<TorchPin>& pins, const knowledge::WheelVariant& wheel) {
   return std::all_of(pins.begin(), pins.end(),
                      [&](const TorchPin& pin) { return pin.takes(wheel.torch); });
 }
@@ -181,9 +191,10 @@ std::optional<WheelPick> best_wheel(const Input& input, const std::vector<Comput
                                     const facts::PythonEnv* env) {
   const knowledge::WheelVariant* best = nullptr;
   bool best_runs = false;
-  // 32: the C library is new enough, 16: every installed package takes it, 8: this driver runs it,
-  // 4: it exists for this Python, 2: and for all that the project is for, 1: so do the partners that
-  // are installed. What is missing is the easier to change, the smaller its number.
+  // 64: the C library is new enough, 32: every installed package takes it, 16: this driver runs it,
+  // 8: it exists for this Python, 4: and for all that the project is for, 2: so do the partners that
+  // are installed, 1: no extension needs another release for it. What is missing is the easier to
+  // change, the smaller its number.
   int best_fit = 0;
   const std::vector<TorchPin> pins = pins_of(env);
   const std::string installed = env != nullptr ? torch_build_of(input, *env).release : "";
@@ -210,10 +221,10 @@ std::optional<WheelPick> best_wheel(const Input& input, const std::vector<Comput
     // of Windows.
     if (needs_index && arch_set_of(input.knowledge, "windows_amd64", wheel) == nullptr) continue;
     bool runs = driver_runs(input, wheel);
-    const int fit = (glibc_fits(input, wheel) ? 32 : 0) + (taken_by(pins, wheel) ? 16 : 0) +
-                    (runs ? 8 : 0) + (python_fits(input, wheel, env) ? 4 : 0) +
-                    (project_fits(input, wheel, env) ? 2 : 0) +
-                    (partners_fit(input, wheel, env) ? 1 : 0);
+    const int fit = (glibc_fits(input, wheel) ? 64 : 0) + (taken_by(input, pins, wheel) ? 32 : 0) +
+                    (runs ? 16 : 0) + (python_fits(input, wheel, env) ? 8 : 0) +
+                    (project_fits(input, wheel, env) ? 4 : 0) +
+                    (partners_fit(input, wheel, env) ? 2 : 0) + (kept_by(pins, wheel) ? 1 : 0);
     if (!better(wheel, fit)) continue;
     best = &wheel;
     best_runs = runs;
@@ -221,7 +232,7 @@ std::optional<WheelPick> best_wheel(const Input& input, const std::vector<Comput
   }
   if (best == nullptr) return std::nullopt;
   WheelPick pick{std::string(best->torch), std::string(best->tag), !best_runs, {}};
-  if ((best_fit & 4) == 0) pick.python = python_for(input.knowledge, pick.torch);
+  if ((best_fit & 8) == 0) pick.python = python_for(input.knowledge, pick.torch);
   return pick;
 }
 

@@ -33,6 +33,9 @@ struct Gpu {
 struct TorchExtra {  // a package that does without a torch older than its extra "torch" asks for
   std::string_view package;
 };
+struct TorchFloor {  // from this release on the package takes a torch older than that as none
+  std::string_view package, first, torch;
+};
 struct TorchPinner {  // a program whose releases each need one torch
   std::string_view package;
 };
@@ -441,6 +444,7 @@ struct Knowledge {
   std::span<const CudaTag> cuda_tags;
   std::span<const TorchPinner> torch_pinners = {};
   std::span<const TorchExtra> torch_extras = {};
+  std::span<const TorchFloor> torch_floors = {};
   std::span<const ExtensionRow> extensions;
   std::span<const ExtensionModuleRow> extension_modules;
   std::span<const Aarch64Row> aarch64_wheels;

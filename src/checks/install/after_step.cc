@@ -94,9 +94,13 @@ void add_new_env(facts::Facts& facts, const Change& change, const knowledge::Kno
   facts.envs.insert(facts.envs.begin(), std::move(fresh));
 }
 
-void put_package(facts::PythonEnv& env, const std::string& text) {
+// `other_files`: the new ones are not known before they are there.
+void put_package(facts::PythonEnv& env, const std::string& text, bool other_files) {
   const auto requirement = formats::parse_requirement(text);
   if (!requirement) return;
+  if (other_files)
+    std::erase_if(env.binaries,
+                  [&](const facts::Binary& one) { return one.package == requirement->name; });
   const facts::Distribution* have = find_distribution(env, requirement->name);
   std::string version = have != nullptr ? have->version : "";
   for (const formats::VersionClause& clause : requirement->clauses)
@@ -150,7 +154,10 @@ facts::Facts after_step(facts::Facts facts, const Change& change,
   facts::PythonEnv* env = find_env(facts, change.env);
   if (env == nullptr) return facts;
   if (change.kind == Change::Kind::torch) replace_torch(*env, change, knowledge);
-  for (const std::string& requirement : change.requirements) put_package(*env, requirement);
+  for (const std::string& requirement : change.requirements) {
+    const bool beside_torch = change.kind == Change::Kind::torch;
+    put_package(*env, requirement, beside_torch || change.other_files);
+  }
   return facts;
 }
 

@@ -35,9 +35,11 @@ std::optional<TorchPin> claimed_pin(const Input& input, const facts::PythonEnv& 
 
 // The first package that would not take the wheel. torchvision and torchaudio go along with torch.
 std::optional<TorchPin> pin_against(const Input& input, const facts::PythonEnv& env,
-                                    const std::string& torch) {
+                                    const std::string& torch, const std::string& tag) {
   for (TorchPin& pin : torch_pins(env))
-    if (!goes_with_torch(pin.package) && !pin.takes(torch)) return std::move(pin);
+    if (!goes_with_torch(pin.package) && !pin.takes(torch) &&
+        !can_move(input, pin.package, torch, tag))
+      return std::move(pin);
   return claimed_pin(input, env, torch);
 }
 
@@ -82,13 +84,17 @@ TorchStep torch_step(const Input& input, const facts::PythonEnv& env,
     step.blocked = "no_wheel";
     return step;
   }
-  if (const std::optional<TorchPin> pin = pin_against(input, env, step.pick->torch)) {
+  if (const std::optional<TorchPin> pin =
+          pin_against(input, env, step.pick->torch, step.pick->tag)) {
     step.pinner = pin->package, step.pinner_version = pin->version, step.pin = pin->requirement;
     step.command = install_packages(input, env, {pin->package}, InstallKind::update);
     choose_update(input, capabilities, step);
     return step;
   }
   step.command = install_text(input, env, step.pick);
+  if (step.pick->python.empty() && !step.command.empty())
+    step.moved = extensions_to_move(input, env, step.pick->torch, step.pick->tag);
+  for (const ExtensionMove& move : step.moved) step.command += " && " + move.command;
   if (step.pick->needs_newer_driver) {
     step.blocked = "driver_too";
     step.driver = driver_need(input, cuda_of(input, *step.pick));
@@ -123,10 +129,16 @@ TorchStep torch_step(const Input& input, const facts::PythonEnv& env) {
   return torch_step(input, env, capabilities);
 }
 
+Change change_of(const facts::PythonEnv& env, const TorchStep& step) {
+  Change change = torch_change(env, step.pick->torch, step.pick->tag, step.pick->python);
+  for (const ExtensionMove& move : step.moved)
+    change.requirements.push_back(move.package + "==" + move.version);
+  return change;
+}
+
 void add_torch_step(const facts::PythonEnv& env, const TorchStep& step, Finding& made) {
   std::map<std::string, std::string>& args = made.args;
-  if (step.pick && step.pinner.empty())
-    made.change = torch_change(env, step.pick->torch, step.pick->tag, step.pick->python);
+  if (step.pick && step.pinner.empty()) made.change = change_of(env, step);
   if (made.change && step.driver.branch != 0)
     made.change->driver = std::to_string(step.driver.branch);
   args["install"] = step.command;

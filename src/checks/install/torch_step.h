@@ -9,6 +9,7 @@
 
 #include "checks/check.h"
 #include "checks/install/driver_step.h"
+#include "checks/install/extension_release.h"
 #include "checks/wheel_pick.h"
 
 namespace cufit::checks {
@@ -21,8 +22,9 @@ struct TorchStep {
   // another torch and is updated itself; "pinned.driver_too": after the driver; "pinned.older": no
   // newer release of it will do; "driver_too"; "python_too"; "conda".
   std::string blocked;
-  std::string command;  // empty with "no_wheel"
-  DriverNeed driver;    // of the wheel, where it needs a newer one
+  std::string command;               // empty with "no_wheel"
+  DriverNeed driver;                 // of the wheel, where it needs a newer one
+  std::vector<ExtensionMove> moved;  // by the command, after torch
 };
 // For GPUs of these capabilities; empty = a machine whose GPU nobody named.
 TorchStep torch_step(const Input& input, const facts::PythonEnv& env,
@@ -30,6 +32,8 @@ TorchStep torch_step(const Input& input, const facts::PythonEnv& env,
 // For all GPUs of the machine.
 TorchStep torch_step(const Input& input, const facts::PythonEnv& env);
 
+// What the step's command changes; it has a wheel.
+Change change_of(const facts::PythonEnv& env, const TorchStep& step);
 // Sets arguments of texts (install, last_torch, last_tag, python, have_python, branch, ubuntu,
 // pinner, pinner_version, pin) and the change.
 void add_torch_step(const facts::PythonEnv& env, const TorchStep& step, Finding& made);

@@ -107,6 +107,27 @@ std::optional<PythonPlace> bundle_place(std::string_view line) {
   return std::nullopt;
 }
 
+constexpr std::string_view k_no_module = ": No module named ";
+
+// "/home/me/venv/bin/python3: No module named pip": how a Python answers to `-m`.
+std::optional<PythonPlace> answering_place(std::string_view line) {
+  constexpr std::string_view k_program = "/bin/python";
+  const size_t end = line.find(k_no_module);
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view called = line.substr(path_begin(line, end), end - path_begin(line, end));
+  const size_t at = called.rfind(k_program);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view prefix = called.substr(0, at);
+  const std::string_view version = called.substr(at + k_program.size());
+  if (!starts_with(prefix, "/") || contains(prefix, "...") || is_shared(prefix) ||
+      is_of_a_build(prefix) || version.find_first_not_of("0123456789.") != version.npos)
+    return std::nullopt;
+  PythonPlace place;
+  place.prefix = prefix;
+  place.interpreter = called;
+  return place;
+}
+
 std::optional<PythonPlace> place_in(std::string_view line) {
   for (const auto& [mark, windows] :
        {std::pair{"/site-packages", false}, {"\\site-packages", true}}) {
@@ -114,6 +135,7 @@ std::optional<PythonPlace> place_in(std::string_view line) {
     if (at == std::string_view::npos) continue;
     if (auto place = windows ? windows_place(line, at) : linux_place(line, at)) return place;
   }
+  if (auto place = answering_place(line)) return place;
   return bundle_place(line);
 }
 
@@ -121,7 +143,7 @@ std::optional<PythonPlace> place_in(std::string_view line) {
 
 std::optional<PythonPlace> last_python_place(std::span<const TextLine> lines) {
   for (size_t i = lines.size(); i-- > 0;) {
-    if (!contains(lines[i].text, "site-packages") &&
+    if (!contains(lines[i].text, "site-packages") && !contains(lines[i].text, k_no_module) &&
         !contains(lower(lines[i].text), "python_embed"))
       continue;
     if (std::optional<PythonPlace> place = place_in(lines[i].text)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which Python a pasted text is about: the environment whose packages stand in its traceback
-// ("/home/me/venv/lib/python3.11/site-packages/torch/..."), or the interpreter of a bundle that it
+// ("/home/me/venv/lib/python3.11/site-packages/torch/..."), the Python that says that it misses a
+// module ("/home/me/venv/bin/python: No module named pip"), or the interpreter of a bundle that it
 // names ("python_embeded\python.exe").
 #pragma once
 

@@ -50,10 +50,15 @@ class Import {
     return image_.objects().empty() ? nullptr : &image_.objects().front();
   }
 
-  // `later`: opened by name when an operation first needs it; importing torch goes on without.
+  // `later`: opened by name when an operation first needs it; importing torch goes on without,
+  // unless the import itself has missed the same name before.
   void record_missing(std::vector<LoadFailure> failures, bool later = false) {
     for (LoadFailure& failure : failures) {
-      if (later) later_.insert(failure.name);
+      const bool of_import =
+          std::any_of(missing_.begin(), missing_.end(), [&](const LoadFailure& one) {
+            return one.name == failure.name && later_.count(one.name) == 0;
+          });
+      if (later && !of_import) later_.insert(failure.name);
       missing_.push_back(std::move(failure));
     }
   }

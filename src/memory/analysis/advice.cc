@@ -40,6 +40,8 @@ struct Candidate {
   const VerifiedRecording& verified;
   const Advice& advice;
   const std::vector<bool>* left_out;
+
+  bool without_pools() const { return advice.remedy == Remedy::without_pools; }
 };
 
 Result<bool> survives_below(const Candidate& candidate, const Limits& limits, uint64_t bound) {
@@ -47,6 +49,7 @@ Result<bool> survives_below(const Candidate& candidate, const Limits& limits, ui
   (limits.card_full ? question.capacity : question.allowed) = bound;
   question.with_reasons = false;
   question.left_out = candidate.left_out;
+  question.without_pools = candidate.without_pools();
   CUFIT_TRY(answers, memory::ask(candidate.verified, std::span(&question, 1)));
   // Who catches a refusal goes on, but without what it asked for.
   return answers[0].survives() && (!limits.caught || answers[0].result.served_caught_failure);
@@ -117,7 +120,7 @@ Result<Advice> limited(const VerifiedRecording& verified, Advice advice,
                        const std::vector<bool>* left_out, const Limits& limits) {
   const Candidate candidate{verified, advice, left_out};
   CUFIT_TRY(survives, meets_limits(candidate, limits));
-  if (advice.remedy == Remedy::settings) {
+  if (advice.remedy != Remedy::without_growth || !survives) {
     CUFIT_TRY(smallest, smallest_limit(candidate, limits));
     advice.smallest_limit_bytes = smallest;
   }
@@ -142,7 +145,15 @@ Result<std::vector<Advice>> all_limited(const VerifiedRecording& verified,
 }  // namespace
 
 const char* to_string(Remedy remedy) {
-  return remedy == Remedy::settings ? "settings" : "without_growth";
+  switch (remedy) {
+    case Remedy::settings:
+      return "settings";
+    case Remedy::without_pools:
+      return "without_pools";
+    case Remedy::without_growth:
+      break;
+  }
+  return "without_growth";
 }
 
 EarlyTrials early_trials(const VerifiedRecording& unverified) {
@@ -185,6 +196,18 @@ Result<std::vector<Answer>> try_settings(const VerifiedRecording& verified,
   return out;
 }
 
+Result<std::optional<Answer>> try_without_pools(const VerifiedRecording& verified) {
+  const std::vector<memory::Op>& ops = verified.program->ops;
+  const bool died = std::any_of(ops.begin(), ops.end(), [](const memory::Op& op) {
+    return op.kind == memory::OpKind::failed;
+  });
+  if (!died || verified.program->pools == 0) return std::optional<Answer>();
+  Question question = question_of(verified.settings);
+  question.without_pools = true;
+  CUFIT_TRY(answers, memory::ask(verified, std::span(&question, 1)));
+  return std::optional(std::move(answers[0]));
+}
+
 Result<std::optional<Answer>> try_without_growth(const VerifiedRecording& verified,
                                                  const History& history) {
   if (history.trend != Trend::growing) return std::optional<Answer>();
@@ -207,11 +230,14 @@ Result<std::vector<Advice>> advice_for(const VerifiedRecording& verified, const 
   std::stable_sort(out.begin() + 1, out.end(), [](const Advice& a, const Advice& b) {
     return a.peak_reserved_bytes < b.peak_reserved_bytes;
   });
-  if (const std::optional<Answer>& without = trials.without_growth) {
-    Advice advice = advice_of(Remedy::without_growth, *without, recorded);
+  for (const auto& [remedy, without] :
+       {std::pair(Remedy::without_pools, &trials.without_pools),
+        std::pair(Remedy::without_growth, &trials.without_growth)}) {
+    if (!*without) continue;
+    Advice advice = advice_of(remedy, **without, recorded);
     if (limits) {
       CUFIT_TRY(with_limits,
-                limited(verified, std::move(advice), without->question.left_out, *limits));
+                limited(verified, std::move(advice), (*without)->question.left_out, *limits));
       advice = std::move(with_limits);
     }
     out.push_back(std::move(advice));
@@ -232,6 +258,15 @@ std::optional<Rescue> rescue_among(const std::vector<Advice>& advice,
     if (!best || (rescue.at_least && !best->at_least)) best = rescue;
   }
   return best;
+}
+
+std::optional<Rescue> rescue_without_pools(const std::vector<Advice>& advice,
+                                           const std::optional<Limits>& limits) {
+  if (!limits || advice.empty() || advice[0].survives.value_or(false)) return std::nullopt;
+  for (const Advice& one : advice)
+    if (one.remedy == Remedy::without_pools && one.survives != std::optional<bool>(false))
+      return Rescue{one.settings, one.survives.value_or(false), true};
+  return std::nullopt;
 }
 
 }  // namespace cufit::analysis

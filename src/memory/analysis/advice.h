@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would have helped, by replay: other settings, and the program without what grows. Nothing is
+// What would have helped, by replay: other settings, and the program without private
+// pools or without what grows. Nothing is
 // estimated; where the limit that ended the run is only known as a range, so is the answer.
 #pragma once
 
@@ -11,7 +12,7 @@
 
 namespace cufit::analysis {
 
-enum class Remedy : uint8_t { settings, without_growth };
+enum class Remedy : uint8_t { settings, without_pools, without_growth };
 const char* to_string(Remedy remedy);
 
 struct Advice {
@@ -31,6 +32,7 @@ struct Advice {
 // The replays without a limit, which depend on nothing that is observed but for the last one.
 struct Trials {
   std::vector<memory::Answer> settings;  // the recorded ones first
+  std::optional<memory::Answer> without_pools;
   std::optional<memory::Answer> without_growth;
 };
 // Of them what a recording that is not verified yet can tell: all but the recorded run.
@@ -43,16 +45,22 @@ EarlyTrials early_trials(const memory::VerifiedRecording& unverified);
 // `early`, which may be empty, counts where verification changed neither version nor settings.
 Result<std::vector<memory::Answer>> try_settings(const memory::VerifiedRecording& verified,
                                                  const EarlyTrials& early);
+// Empty unless it ran out of memory and asked private pools.
+Result<std::optional<memory::Answer>> try_without_pools(const memory::VerifiedRecording& verified);
 // Empty unless memory grows. `history` is referred to.
 Result<std::optional<memory::Answer>> try_without_growth(const memory::VerifiedRecording& verified,
                                                          const History& history);
 
-// The recorded settings first, then the others, lowest peak first; without what grows last.
+// The recorded settings first, then the others, lowest peak first; then without private pools, and
+// without what grows.
 Result<std::vector<Advice>> advice_for(const memory::VerifiedRecording& verified,
                                        const Trials& trials, const std::optional<Limits>& limits);
 
 // Of an advice with the settings that rescue most often (or the defaults, where those were on).
 std::optional<Rescue> rescue_among(const std::vector<Advice>& advice,
                                    const std::optional<Limits>& limits);
+// Of the advice without private pools.
+std::optional<Rescue> rescue_without_pools(const std::vector<Advice>& advice,
+                                           const std::optional<Limits>& limits);
 
 }  // namespace cufit::analysis

@@ -73,6 +73,7 @@ struct OomCase {
   Footprint held{};
   std::optional<Limits> limits;
   std::optional<Rescue> rescue;  // by expandable segments, or by defaults if they were on
+  std::optional<Rescue> without_pools;  // by asking the default pool alone
   uint64_t highest_pending_bytes = 0;
 };
 

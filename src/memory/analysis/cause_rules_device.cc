@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <set>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "knowledge/knowledge.h"
 #include "memory/analysis/cause_rules.h"
@@ -129,33 +131,71 @@ uint16_t asking_pool(const OomCase& facts) {
   return 0;
 }
 
-std::set<uint16_t> private_pools(const OomCase& facts) {
-  std::set<uint16_t> pools;
-  for (const Lifetime& row : facts.lifetimes.rows)
-    if (row.pool != 0 && is_born(row, oom_event(facts))) pools.insert(row.pool);
+// Of one private pool up to the out-of-memory: its blocks by address do not matter here.
+struct PoolUse {
+  std::vector<std::pair<uint32_t, int64_t>> changes;  // by event
+  uint64_t live = 0, peak = 0;
+};
+
+std::map<uint16_t, PoolUse> private_pools(const OomCase& facts) {
+  std::map<uint16_t, PoolUse> pools;
+  for (const Lifetime& row : facts.lifetimes.rows) {
+    if (row.pool == 0 || !is_born(row, oom_event(facts))) continue;
+    PoolUse& pool = pools[row.pool];
+    const auto bytes = static_cast<int64_t>(row.block_bytes);
+    pool.changes.emplace_back(row.alloc_event == k_before ? 0 : row.alloc_event, bytes);
+    if (is_allocated(row, oom_event(facts))) {
+      pool.live += row.block_bytes;
+    } else {
+      pool.changes.emplace_back(row.free_requested, -bytes);
+    }
+  }
+  for (auto& [number, pool] : pools) {
+    std::sort(pool.changes.begin(), pool.changes.end());
+    int64_t now = 0;
+    for (const auto& [event, by] : pool.changes)
+      pool.peak = std::max(pool.peak, static_cast<uint64_t>(std::max<int64_t>(0, now += by)));
+  }
   return pools;
+}
+
+// A replayed graph asks for nothing, so that what it needs while it runs is seen at its capture
+// alone. All that is in use, and the pass of one graph as it was captured: that much a run without
+// graphs needs at the most.
+uint64_t most_without_graphs(const OomCase& facts, const std::map<uint16_t, PoolUse>& pools) {
+  uint64_t pass = 0;
+  for (const auto& [number, pool] : pools)
+    pass = std::max(pass, pool.peak - std::min(pool.peak, pool.live));
+  return needed(facts) + pass;
 }
 
 }  // namespace
 
 // What is in use inside a pool, activations above all, a run without graphs needs as well; only
 // what lies idle there is lost, and of the pool that is asked itself not even that: the default
-// pool would have the same holes.
+// pool would have the same holes. That it is lost the replay has to show: it is no cause where the
+// run dies as well with all of it asked of the default pool.
 std::optional<Cause> cudagraph_pool(const OomCase& facts) {
   const uint64_t pools = facts.at.private_reserved_bytes;
   if (!facts.oom || pools < facts.oom->tried || pools * 4 < facts.at.reserved_bytes)
     return std::nullopt;
   const uint64_t idle = pools - std::min(pools, facts.at.private_allocated_bytes);
   if (idle < facts.oom->tried || idle * 4 < pools) return std::nullopt;
-  const std::set<uint16_t> numbers = private_pools(facts);
-  if (numbers.size() == 1 && asking_pool(facts) != 0) return std::nullopt;
+  if (!facts.limits || !facts.without_pools || !facts.without_pools->at_most) return std::nullopt;
+  const std::map<uint16_t, PoolUse> used = private_pools(facts);
+  if (used.size() == 1 && asking_pool(facts) != 0) return std::nullopt;
   Cause cause{"cudagraph_pool", Confidence::likely, {}, {}};
-  // One pool per graph: what one holds no other can use.
-  if (numbers.size() > 2 && pools * 2 >= facts.at.reserved_bytes)
+  const bool rescued = facts.without_pools->at_least;
+  if (rescued && most_without_graphs(facts, used) <= facts.limits->at_least)
     cause.confidence = Confidence::certain;
   cause.evidence.push_back({"pools",
                             {bytes("pools", pools), bytes("reserved", facts.at.reserved_bytes),
                              bytes("live", facts.at.private_allocated_bytes)}});
+  cause.evidence.push_back(
+      {rescued && facts.limits->given ? "without_pools_given"
+       : rescued                      ? "without_pools"
+                                      : "without_pools_maybe",
+       {bytes("least", facts.limits->at_least), bytes("most", facts.limits->at_most)}});
   return cause;
 }
 

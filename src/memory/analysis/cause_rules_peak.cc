@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 #include <string_view>
 
 #include "memory/analysis/allocated_walk.h"
@@ -142,6 +143,23 @@ std::optional<Cause> oversized_input(const OomCase& facts) {
   return cause;
 }
 
+namespace {
+
+// Graphs of one pass share a pool, as those of torch.compile do, or have one for each part of the
+// model; graphs that take turns, one for each shape, need not all be held at once.
+EvidenceItem in_pools(const OomCase& facts, uint64_t graphs) {
+  std::map<uint16_t, uint64_t> live;
+  for (const Lifetime& row : facts.lifetimes.rows)
+    if (row.pool != 0 && is_allocated(row, oom_event(facts))) live[row.pool] += row.block_bytes;
+  uint64_t largest = 0;
+  for (const auto& [pool, held] : live) largest = std::max(largest, held);
+  if (live.size() < 2) return {"pass_in_pools", {bytes("graphs", graphs)}};
+  return {"pass_in_some_pools",
+          {bytes("graphs", graphs), count("pools", live.size()), bytes("largest", largest)}};
+}
+
+}  // namespace
+
 std::optional<Cause> activation_peak(const OomCase& facts) {
   if (!facts.oom || !facts.steps.known() || kept_outputs(facts)) return std::nullopt;
   // Where a step is captured or replayed as a graph, its activations lie in the graph's pool.
@@ -154,7 +172,7 @@ std::optional<Cause> activation_peak(const OomCase& facts) {
                             {bytes("activations", held(facts, Category::activations)),
                              bytes("temporaries", held(facts, Category::temporaries)),
                              bytes("tried", facts.oom->rounded), bytes("needed", needed(facts))}});
-  if (graphs * 4 >= pass) cause.evidence.push_back({"pass_in_pools", {bytes("graphs", graphs)}});
+  if (graphs * 4 >= pass) cause.evidence.push_back(in_pools(facts, graphs));
   return cause;
 }
 

@@ -206,10 +206,11 @@ Result<Trials> observe_and_try(const Snapshot& snapshot, const VerifiedRecording
                                std::optional<uint64_t> limit, EarlyWork early,
                                Observation& observation) {
   std::optional<Result<std::vector<memory::Answer>>> settings;
-  std::optional<Result<std::optional<memory::Answer>>> without_growth;
+  std::optional<Result<std::optional<memory::Answer>>> without_pools, without_growth;
   in_parallel(2, verified.event_count() / k_diagnosis_events_per_thread, [&](size_t i) {
     if (i == 1) {
       settings.emplace(try_settings(verified, early.trials));
+      without_pools.emplace(try_without_pools(verified));
       return;
     }
     std::optional<Outline> outline;
@@ -220,9 +221,30 @@ Result<Trials> observe_and_try(const Snapshot& snapshot, const VerifiedRecording
   Trials trials;
   CUFIT_TRY(settings_tried, std::move(*settings));
   trials.settings = std::move(settings_tried);
+  CUFIT_TRY(pools_tried, std::move(*without_pools));
+  trials.without_pools = std::move(pools_tried);
   CUFIT_TRY(growth_tried, std::move(*without_growth));
   trials.without_growth = std::move(growth_tried);
   return trials;
+}
+
+}  // namespace
+
+namespace {
+
+// What a replay without pools shows is certain only where nothing but the graphs' own replays is
+// not followed.
+void lower_where_inexact(Diagnosis& out) {
+  const auto exact = [](const Advice& one) {
+    return std::all_of(one.replay_limitations.begin(), one.replay_limitations.end(),
+                       [](const std::string& reason) { return reason == "graph_replays"; });
+  };
+  for (const Advice& one : out.advice) {
+    if (one.remedy != Remedy::without_pools || exact(one)) continue;
+    for (Cause& cause : out.causes)
+      if (cause.id == "cudagraph_pool" && cause.confidence == Confidence::certain)
+        cause.confidence = Confidence::likely;
+  }
 }
 
 }  // namespace
@@ -255,6 +277,7 @@ Result<Diagnosis> diagnose(const Snapshot& snapshot, const VerifiedRecording& ve
                 out.peak.by_category,
                 limits,
                 {},
+                {},
                 out.highest_pending_bytes};
   if (out.oom) {
     facts.oom = out.oom->request;
@@ -264,8 +287,10 @@ Result<Diagnosis> diagnose(const Snapshot& snapshot, const VerifiedRecording& ve
     facts.at = out.oom->instant.moment;
     facts.held = out.oom->instant.by_category;
     facts.rescue = rescue_among(out.advice, limits);
+    facts.without_pools = rescue_without_pools(out.advice, limits);
   }
   out.causes = causes_of(facts);
+  lower_where_inexact(out);
   out.evaluates = std::any_of(out.causes.begin(), out.causes.end(), [](const Cause& cause) {
     return (cause.id == "eval_without_no_grad" && cause.confidence != Confidence::possible) ||
            (cause.id == "tensors_kept" && cause.evidence[0].id == "outputs_kept");

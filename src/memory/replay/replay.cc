@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <vector>
 
 #include "base/parallel.h"
 #include "memory/replay/replay_limitations.h"
@@ -11,6 +12,16 @@
 
 namespace cufit::memory {
 namespace {
+
+// Of Program::streams, the one on which the default pool is asked most.
+uint16_t main_stream(const Program& program) {
+  std::vector<uint32_t> requests(program.streams.size());
+  for (const Op& op : program.ops)
+    if (op.kind == OpKind::malloc && op.pool == 0) ++requests[op.stream];
+  const auto most = std::max_element(requests.begin(), requests.end());
+  if (most == requests.end()) return 0;
+  return static_cast<uint16_t>(most - requests.begin());
+}
 
 class Run {
  public:
@@ -20,7 +31,7 @@ class Run {
     for (const uint64_t stream : program.streams) streams_.push_back(allocator_.stream(stream));
     for (uint32_t i = 0; i < program.pools; ++i) allocator_.retain_pool(allocator_.create_pool({}));
     blocks_.resize(program.slots);
-    adopt_initial_state();
+    adopt_initial_state(is_what_if && options.without_pools);
   }
 
   // False: out of memory. `number`: of the allocation, if the op makes one.
@@ -57,9 +68,13 @@ class Run {
   }
 
  private:
-  void adopt_initial_state() {
+  void adopt_initial_state(bool without_pools) {
     uint32_t slot = 0;
     for (SegmentView segment : program_.initial) {
+      if (without_pools && segment.pool != 0) {
+        segment.pool = 0;
+        if (!program_.streams.empty()) segment.stream = program_.streams[main_stream(program_)];
+      }
       allocator_.adopt(segment);
       for (const BlockView& block : segment.blocks)
         if (block.state != BlockUse::inactive) blocks_[slot++] = block.handle;
@@ -153,6 +168,7 @@ ReplayResult replay_once(const Program& program, const ReplayOptions& options,
   auto next = program.placement.steps.begin();
   const auto last = program.placement.steps.end();
   LeftOut left_out(program, options.left_out);
+  const uint16_t shared = options.without_pools ? main_stream(program) : 0;
   auto number = static_cast<uint32_t>(program.initial_blocks.size());
   for (Op op : program.ops) {
     const uint32_t made = op.kind == OpKind::malloc ? number++ : number;
@@ -162,6 +178,7 @@ ReplayResult replay_once(const Program& program, const ReplayOptions& options,
       if (op.kind == OpKind::free_completed) continue;
       if (op.kind == OpKind::free_requested) op.kind = OpKind::free;
     }
+    if (options.without_pools && op.pool != 0) op.pool = 0, op.stream = shared;
     if (!run.step(op, made) && options.stop_at_oom) break;
   }
   return run.finish();

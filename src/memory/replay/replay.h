@@ -28,6 +28,9 @@ struct ReplayOptions {
   std::vector<std::string> known_reasons;
   // Allocations, by number, that the program is without; for replay() only.
   const std::vector<bool>* left_out = nullptr;
+  // What private pools were asked for is asked of the default pool, on the stream that asks it most:
+  // a program without CUDA graphs. For replay() only.
+  bool without_pools = false;
 
   bool is_bounded() const {
     return capacity != 0 || allocator.allowed_memory_maximum ||

@@ -15,7 +15,7 @@ bool same_run(const ReplayOptions& a, const ReplayOptions& b) {
          a.allocator.allowed_memory_maximum == b.allocator.allowed_memory_maximum &&
          a.allocator.total_memory == b.allocator.total_memory && a.capacity == b.capacity &&
          a.with_reasons == b.with_reasons && a.left_out == b.left_out &&
-         a.known_reasons == b.known_reasons;
+         a.without_pools == b.without_pools && a.known_reasons == b.known_reasons;
 }
 
 bool is_verified(const VerifiedRecording& verified, const ReplayOptions& options) {

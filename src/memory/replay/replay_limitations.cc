@@ -60,6 +60,7 @@ std::vector<std::string> replay_limitations(
   std::vector<std::string> reasons;
   add_settings(program, options.allocator.settings, reasons);
   reasons.insert(reasons.end(), options.known_reasons.begin(), options.known_reasons.end());
+  if (options.without_pools && program.pools > 0) reasons.push_back("graph_replays");
   if (program.contradictions > 0) reasons.push_back("skipped_actions");
   if (result.workspace_refused || result.served_caught_failure)
     reasons.push_back("cudnn_workspace");

@@ -24,6 +24,7 @@ ReplayOptions options_of(const VerifiedRecording& verified, const Question& ques
   if (question.total_memory) options.allocator.total_memory = *question.total_memory;
   options.with_reasons = question.with_reasons;
   options.left_out = question.left_out;
+  options.without_pools = question.without_pools;
   options.known_reasons = reasons_of(verified);
   Settings& taken = options.allocator.settings;
   // A part of a card that nobody named is no limit that could be replayed.

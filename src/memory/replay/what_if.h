@@ -25,6 +25,7 @@ struct Question {
   std::optional<uint64_t> total_memory;         // of the card: sizes expandable segments
   bool with_reasons = true;                     // as of ReplayOptions
   const std::vector<bool>* left_out = nullptr;  // the same
+  bool without_pools = false;                   // the same
 };
 
 struct Answer {

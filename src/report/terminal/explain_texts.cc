@@ -37,8 +37,12 @@ size_t sentence_end(std::string_view text, size_t at) {
 
 // Commands call the text's own Python wherever one stands in them: "`python -m pip", behind "&& ",
 // "| xargs ", "$(" or a variable that is set. A command for a container keeps the container's.
-std::string with_interpreter(const std::string& text, std::string_view interpreter) {
+std::string with_interpreter(std::string text, std::string_view interpreter) {
   constexpr std::string_view k_python = "python";
+  constexpr std::string_view k_which = "\"$(which python)\"";
+  for (size_t at = text.find(k_which); at != text.npos;
+       at = text.find(k_which, at + interpreter.size()))
+    text.replace(at, k_which.size(), interpreter);
   std::string out;
   // A check's step is the command itself, without marks.
   const bool bare = !contains(text, "`") && starts_with(text, "python -");

@@ -132,6 +132,8 @@ std::string advice_words(const MemExplainView& view, size_t index, std::string_v
                                 : "mem.explain.advice_same";
   if (index == 0)
     key = view.diagnosis.oom ? "mem.explain.advice_died" : "mem.explain.advice_recorded";
+  if (one.remedy == analysis::Remedy::without_pools)
+    key = saved < 0 ? "mem.explain.without_pools_costs" : "mem.explain.without_pools";
   if (one.remedy == analysis::Remedy::without_growth) key = "mem.explain.without_growth";
   const std::string settings =
       one.settings.empty() ? label(view.knowledge, lang, "mem.default") : printable(one.settings);

@@ -64,6 +64,9 @@ ARG KERNEL=ipykernel
 @end
 @note universal.create
 RUN --mount=type=bind,from=tools,source=/opt/uv,target=/opt/uv \
+@if folders
+    rm -rf .cufit && \
+@end
     export PATH="/opt/uv/bin:${PATH}" UV_CACHE_DIR=/opt/cufit/.cache UV_LINK_MODE=hardlink \
     UV_PYTHON_DOWNLOADS=@downloads@ UV_PYTHON_INSTALL_DIR=/opt/cufit/python && \
     cufit env create @create@ && \

@@ -72,6 +72,7 @@ class DeadRun {
     history_.highest_before_bytes = history_.usual_peak_bytes = 100 * k_mib;
   }
   memory::VerifiedRecording& verified() { return verified_; }
+  Lifetime& last() { return lifetimes_.rows.back(); }
 
  private:
   memory::Snapshot snapshot_{.traces = {{}}};
@@ -177,52 +178,89 @@ TEST(GpuQuotaLimit, IsMetWhereTheCardHadRoomForTheRequest) {
   }
 }
 
+// A run of 1000 MiB of which 900 are private pools; the limit was all of it.
+struct PooledRun {
+  DeadRun run;
+
+  OomCase died(uint64_t live) const {
+    OomCase facts = run.died(1000, 20, memory::k_no_stack);
+    facts.oom->tried = 20 * k_mib;
+    facts.at.reserved_bytes = 1000 * k_mib;
+    facts.at.allocated_bytes = 100 * k_mib + live * k_mib;
+    facts.at.private_reserved_bytes = 900 * k_mib;
+    facts.at.private_allocated_bytes = live * k_mib;
+    facts.held[static_cast<size_t>(Category::private_pools)] = live * k_mib;
+    facts.limits = Limits{1000 * k_mib, 1019 * k_mib};
+    facts.without_pools = Rescue{"", true, true};
+    return facts;
+  }
+};
+
 // What is in use inside the pools a run without graphs needs as well: the pools are no cause then,
 // and the activations that lie in them are.
 TEST(CudaGraphPool, IsWhatLiesIdleInIt) {
   struct Case {
     uint64_t live;
     std::initializer_list<uint16_t> pools;
-    const char* said;
+    bool is_cause;
   };
-  for (const Case& one : {Case{880, {1}, ""}, Case{700, {1}, ""}, Case{600, {1}, "likely"},
-                          Case{600, {1, 2, 3}, "certain"}, Case{880, {1, 2, 3}, ""}}) {
-    DeadRun run;
-    for (const uint16_t pool : one.pools) run.holds_in_pool(one.live / one.pools.size(), pool);
-    run.trained(1, 50);
-    OomCase facts = run.died(1000, 20, memory::k_no_stack);
-    facts.oom->tried = 20 * k_mib;
-    facts.at.reserved_bytes = 1000 * k_mib;
-    facts.at.private_reserved_bytes = 900 * k_mib;
-    facts.at.private_allocated_bytes = one.live * k_mib;
-    facts.held[static_cast<size_t>(Category::private_pools)] = one.live * k_mib;
-    const std::optional<Cause> cause = cudagraph_pool(facts);
-    EXPECT_EQ(cause ? to_string(cause->confidence) : "", std::string(one.said)) << one.live;
+  for (const Case& one : {Case{880, {1}, false}, Case{700, {1}, false}, Case{600, {1}, true},
+                          Case{600, {1, 2, 3}, true}, Case{880, {1, 2, 3}, false}}) {
+    PooledRun pooled;
+    for (const uint16_t pool : one.pools)
+      pooled.run.holds_in_pool(one.live / one.pools.size(), pool);
+    pooled.run.trained(1, 50);
+    const OomCase facts = pooled.died(one.live);
+    EXPECT_EQ(cudagraph_pool(facts).has_value(), one.is_cause) << one.live;
     const std::optional<Cause> pass = activation_peak(facts);
     ASSERT_TRUE(pass) << one.live;
-    EXPECT_EQ(pass->evidence.back().id, "pass_in_pools");
-    EXPECT_EQ(pass->evidence.back().numbers[0].value, one.live * k_mib);
+    const EvidenceItem& item = pass->evidence.back();
+    EXPECT_EQ(item.id, one.pools.size() == 1 ? "pass_in_pools" : "pass_in_some_pools");
+    EXPECT_EQ(item.numbers[0].value, one.live * k_mib);
+    if (one.pools.size() > 1) {
+      EXPECT_EQ(item.numbers[1].value, one.pools.size());
+      EXPECT_EQ(item.numbers[2].value, one.live / one.pools.size() * k_mib);
+    }
+  }
+}
+
+// That the step helps the replay has to say, and it is certain only where it would help as well if
+// the largest graph's whole pass were held beside all that is in use.
+TEST(CudaGraphPool, IsWhatAReplayWithoutPoolsShows) {
+  struct Case {
+    std::optional<Rescue> replay;
+    uint64_t passing;  // MiB of the second pool that its capture freed again
+    const char* said;
+  };
+  for (const Case& one :
+       {Case{{}, 100, ""}, Case{Rescue{"", false, true}, 100, "likely"},
+        Case{Rescue{"", true, true}, 100, "certain"}, Case{Rescue{"", true, true}, 380, "certain"},
+        Case{Rescue{"", true, true}, 381, "likely"}}) {
+    PooledRun pooled;
+    for (const uint16_t pool : {1, 2, 3}) pooled.run.holds_in_pool(160, pool);
+    pooled.run.made(50, 300, memory::k_no_stack, 51);
+    pooled.run.made(60, one.passing, memory::k_no_stack, 70);
+    pooled.run.last().pool = 2;
+    OomCase facts = pooled.died(500);
+    facts.without_pools = one.replay;
+    const std::optional<Cause> cause = cudagraph_pool(facts);
+    EXPECT_EQ(cause ? to_string(cause->confidence) : "", std::string(one.said)) << one.passing;
   }
 }
 
 // A request in the one pool that there is finds the same holes in the default pool.
 TEST(CudaGraphPool, IsNoneWhereItAsksItself) {
   for (const uint16_t asking : {0, 1}) {
-    DeadRun run;
-    run.holds_in_pool(500, 1);
+    PooledRun pooled;
+    pooled.run.holds_in_pool(500, 1);
     memory::Program program;
     memory::Op op;
     op.kind = memory::OpKind::failed;
     op.event = k_oom_event;
     op.pool = asking;
     program.ops.push_back(op);
-    run.verified().program = std::make_shared<const memory::Program>(std::move(program));
-    OomCase facts = run.died(1000, 20, memory::k_no_stack);
-    facts.oom->tried = 20 * k_mib;
-    facts.at.reserved_bytes = 1000 * k_mib;
-    facts.at.private_reserved_bytes = 900 * k_mib;
-    facts.at.private_allocated_bytes = 500 * k_mib;
-    EXPECT_EQ(cudagraph_pool(facts).has_value(), asking == 0);
+    pooled.run.verified().program = std::make_shared<const memory::Program>(std::move(program));
+    EXPECT_EQ(cudagraph_pool(pooled.died(500)).has_value(), asking == 0);
   }
 }
 

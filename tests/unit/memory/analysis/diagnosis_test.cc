@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "memory/analysis/allocated_walk.h"
@@ -208,6 +209,22 @@ TEST(Diagnosis, WithoutStacks) {
     ASSERT_FALSE(one.causes.empty()) << name;
     EXPECT_EQ(one.causes[0].id, std::string(name).substr(4)) << name;
   }
+}
+
+// That other settings or fewer pools help is what a replay shows.
+TEST(Diagnosis, PoolsAreTheCauseWhereARunWithoutThemGetsFurther) {
+  const Diagnosis& one = diagnosis("oom/cudagraph_pool");
+  const auto without = std::find_if(one.advice.begin(), one.advice.end(), [](const Advice& advice) {
+    return advice.remedy == Remedy::without_pools;
+  });
+  ASSERT_NE(without, one.advice.end());
+  EXPECT_EQ(without->survives, std::optional<bool>(true));
+  EXPECT_GT(without->saved_bytes, int64_t{1} << 29);
+  EXPECT_LT(without->smallest_limit_bytes, one.limits->at_least);
+  EXPECT_EQ(one.causes[0].confidence, Confidence::certain);
+  EXPECT_EQ(one.causes[0].evidence[1].id, "without_pools");
+  for (const Advice& advice : diagnosis("oom/fragmentation").advice)
+    EXPECT_EQ(advice.remedy, Remedy::settings);
 }
 
 }  // namespace diagnosis_test

@@ -108,8 +108,8 @@ TEST(Diagnosis, ATraceThatBeganLateProvesLess) {
     for (const size_t percent : {50, 75, 90}) {
       const Diagnosis one = diagnosed(without_beginning(name, percent));
       for (const Cause& cause : one.causes) {
-        const bool measured = cause.id == "gpu_quota_limit" || cause.id == "cudagraph_pool" ||
-                              cause.id == "graph_retained" || cause.id == "tensors_kept";
+        const bool measured = cause.id == "gpu_quota_limit" || cause.id == "graph_retained" ||
+                              cause.id == "tensors_kept";
         EXPECT_TRUE(measured || cause.confidence != Confidence::certain)
             << name << " " << percent << " " << cause.id;
         // Only a function's name says that something evaluates.

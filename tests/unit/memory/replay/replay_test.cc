@@ -3,6 +3,8 @@
 // replay exactly, whole or cut at the front as by a ring that overflowed.
 #include "memory/replay/replay.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "unit/memory/replay/recorder.h"
@@ -92,6 +94,33 @@ TEST(Replay, SurvivesWhatTheRecordedRunDidNot) {
   const ReplayResult result = replay(program, {});
   EXPECT_FALSE(result.oom);
   EXPECT_TRUE(result.survived_recorded_oom);
+}
+
+// Two blocks of a private pool and of another stream, one freed, then one of the default pool.
+TEST(Replay, WithoutPoolsTheDefaultPoolServesAll) {
+  Program program;
+  program.streams = {0, 7};
+  program.pools = 1;
+  program.slots = 3;
+  program.sizes.assign(3, 12 * k_mib);
+  const auto add = [&](uint32_t slot, uint16_t stream, uint16_t pool, OpKind kind) {
+    Op op;
+    op.slot = slot, op.stream = stream, op.pool = pool, op.kind = kind;
+    op.event = static_cast<uint32_t>(program.ops.size());
+    program.ops.push_back(op);
+  };
+  add(0, 1, 1, OpKind::malloc);
+  add(1, 1, 1, OpKind::malloc);
+  add(0, 1, 1, OpKind::free);
+  add(2, 0, 0, OpKind::malloc);
+  ReplayOptions options;
+  EXPECT_EQ(replay(program, options).stats.reserved_bytes.peak, 36 * k_mib);
+  options.without_pools = true;
+  const ReplayResult without = replay(program, options);
+  EXPECT_EQ(without.stats.reserved_bytes.peak, 24 * k_mib);
+  EXPECT_EQ(without.stats.allocated_bytes.peak, 24 * k_mib);
+  const auto& reasons = without.replay_limitations;
+  EXPECT_EQ(std::count(reasons.begin(), reasons.end(), "graph_replays"), 1);
 }
 
 }  // namespace replay_test
