@@ -6,7 +6,16 @@ import collections
 TEXT, SITE, ALLOC, FREE, MARK, CALL, CATEGORY, NOTE, FACT, END = range(1, 11)
 CONVOLUTION = 12
 MARKS = "step begins", "step ends", "micro-batch", "after the steps"
-CATEGORIES = None, "parameter", "buffer", "gradient", "optimizer state", "input", "gathered", "communication"
+CATEGORIES = (
+    None,
+    "parameter",
+    "buffer",
+    "gradient",
+    "optimizer state",
+    "input",
+    "gathered",
+    "communication",
+)
 PHASES = "setup", "forward", "backward", "optimizer", "other", "validation"
 
 Site = collections.namedtuple("Site", "op module source phase stream")

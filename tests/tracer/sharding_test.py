@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs whose tensors are dealt out over ranks, under the tracer of `cufit fit`: one rank of each
-runs, and what it holds is compared with what follows from the sizes.
+"""Programs whose tensors are dealt out over ranks, under the tracer of `cufit fit`: one rank of
+each runs, and what it holds is compared with what follows from the sizes.
 
 sharding_test.py BUILD [TEST...], as tracer_test.py."""
 

@@ -7,8 +7,8 @@ import itertools
 
 
 class Waits:
-    """Memory that `record_stream` told of another stream: what is freed is taken again once the work
-    of that stream is done (CachingAllocator::free_requested, free_completed)."""
+    """Memory that `record_stream` told of another stream: what is freed is taken again once the
+    work of that stream is done (CachingAllocator::free_requested, free_completed)."""
 
     MOST = 200  # of one record
 
