@@ -91,6 +91,8 @@ std::optional<MoreOf> more_of(const Prediction& first, const Prediction& second)
         std::tuple("gradients", a.gradients, b.gradients),
         std::tuple("optimizer_state", a.optimizer_state, b.optimizer_state),
         std::tuple("inputs", a.inputs, b.inputs),
+        std::tuple("gathered", a.gathered, b.gathered),
+        std::tuple("communication", a.communication, b.communication),
         std::tuple("activations", a.activations, b.activations),
         std::tuple("temporaries", a.temporaries, b.temporaries),
         std::tuple("workspaces", a.workspaces, b.workspaces),

@@ -39,6 +39,40 @@ TEST(Prediction, AddsUpAtThePeak) {
   }
 }
 
+// Of each step: 64 MiB that come and go, then 64 MiB more. `done`: events of the other stream are waited for before these, and
+// not only at the step's end.
+TraceWriter of_another_stream(bool waits, bool done) {
+  TraceWriter out(8);
+  const Sites s = write_sites(out);
+  const uint32_t wait = out.site("waits_for_event", TracePhase::forward, "", ""),
+                 over = out.site("events_done", TracePhase::forward, "", "");
+  out.category(out.alloc(64 * k_mib, s.weight), StorageCategory::parameter);
+  for (int i = 0; i < 3; ++i) {
+    out.mark(TraceMark::step_begins);
+    const uint32_t gathered = out.alloc(64 * k_mib, s.act);
+    if (waits) out.call(wait, {0});
+    out.free(gathered);
+    if (waits && done) out.call(over, {0});
+    const uint32_t next = out.alloc(64 * k_mib, s.loss);
+    if (waits && !done) out.call(over, {1});
+    out.free(next);
+    out.mark(TraceMark::step_ends);
+  }
+  out.end();
+  return out;
+}
+
+TEST(Prediction, MemoryThatAnotherStreamUsesIsTakenAgainOnceThatIsDone) {
+  const auto peak = [](bool waits, bool done) {
+    return predict(aligned({of_another_stream(waits, done)}).value(), 8, {}).value();
+  };
+  const Prediction plain = peak(false, false), waiting = peak(true, false), done = peak(true, true);
+  EXPECT_EQ(plain.peak_reserved, 128 * k_mib);
+  EXPECT_EQ(waiting.peak_reserved, 192 * k_mib);
+  EXPECT_EQ(done.peak_reserved, plain.peak_reserved);
+  EXPECT_EQ(waiting.peak_allocated, plain.peak_allocated);
+}
+
 // Later batches of other sizes come in an order that no trace has, and torch.compile leaves more.
 TEST(Prediction, LeavesMoreRoomWhereLessIsKnown) {
   const StepProgram plain = aligned({small_program(64)}).value();

@@ -40,6 +40,8 @@ TEST(Ranks, AreTracedBesideTheFirstWhereTheyDifferOrAllAreAskedFor) {
   EXPECT_EQ(ranks_worth(group("0", "8"), false), Numbers{});
   EXPECT_EQ(ranks_worth(group("0", "8", "stages"), false), Numbers{7});
   EXPECT_EQ(ranks_worth(group("0", "1", "stages"), false), Numbers{});
+  EXPECT_EQ(ranks_worth(group("0", "4", k_stages.data()), false), (Numbers{1, 2, 3}));
+  EXPECT_EQ(ranks_worth(group("0", "16", k_stages.data()), false), Numbers{15});
   EXPECT_EQ(ranks_worth(group("0", "1"), true), Numbers{});
   EXPECT_EQ(ranks_worth(group("0", "4"), true), (Numbers{1, 2, 3}));
   EXPECT_EQ(ranks_worth(group("0", "64"), true), (Numbers{9, 18, 27, 36, 45, 54, 63}));
