@@ -47,3 +47,11 @@ class Finder(importlib.abc.MetaPathFinder):
 
 def on_import(wanted, imported):
     sys.meta_path.insert(0, Finder(wanted, imported))
+
+
+# The same of one that may be there already.
+def when_imported(wanted, imported):
+    if wanted in sys.modules:
+        imported(sys.modules[wanted])
+    else:
+        on_import(wanted, imported)

@@ -63,6 +63,7 @@ RUNS = {
 # Of sharding_test.py.
 RUNS_OF_RANKS = {
     "worlds": ("worlds.py", [], {"STEPS": "1000"}),
+    "recorded": ("recorded.py", ["600"], {"STEPS": "6"}),
     "stage-0": ("stage.py", ["0"], {}),
     "stage-1": ("stage.py", ["1"], {}),
     **{how: ("sharded.py", [how, "3", "4"], {}) for how in SHARDED},

@@ -96,6 +96,20 @@ class Fsdp1(ShardingTest):
         self.assertLessEqual(sum(map(len, done)), len(waits))
 
 
+class OtherStreams(ShardingTest):
+    # One batch waits while the next step runs, and no more of them.
+    def test_what_is_freed_waits_no_longer_than_kernels_can(self):
+        trace = self.trace("recorded")
+        waiting = []
+        for site, numbers in trace.calls:
+            if site.op in ("waits_for_event", "events_done"):
+                change = 1 if site.op == "waits_for_event" else -len(numbers)
+                waiting.append((waiting[-1] if waiting else 0) + change)
+        self.assertGreaterEqual(len(waiting), 6)
+        self.assertLessEqual(max(waiting), 3)
+        self.assertGreaterEqual(max(waiting), 1)
+
+
 class Parts(ShardingTest):
     def test_tensor_parallel_weights_are_dealt_out(self):
         # Of the first product rows, of the second columns; its bias is whole.
@@ -123,7 +137,7 @@ def main():
         print("skipped: no %s (tools/fetch-torch)" % runner.python)
         sys.exit(77)
     # A stage reads what the one before wrote.
-    names = ["worlds", "stage-0", *SHARDED]
+    names = ["worlds", "recorded", "stage-0", *SHARDED]
     try:
         if not sys.argv[2:]:
             with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:

@@ -11,6 +11,9 @@ class Waits:
     work of that stream is done (CachingAllocator::free_requested, free_completed)."""
 
     MOST = 200  # of one record
+    # Operators by which the program is ahead of the GPU at most: as many kernels wait in a stream,
+    # then the one that starts another waits itself.
+    AHEAD = 1024
 
     def __init__(self, tracer):
         self.tracer, self.file = tracer, tracer.file
@@ -28,6 +31,8 @@ class Waits:
             self.call("waits_for_event", [number])
             self.waiting.append((self.tracer.operators, number))
         self.file.free(number)
+        if self.waiting and self.waiting[0][0] <= self.tracer.operators - self.AHEAD:
+            self.done(self.tracer.operators - self.AHEAD)
 
     # What was freed until then, in operators.
     def done(self, until=None):

@@ -3,7 +3,7 @@
 
 import sys
 
-from cufit_import_hook import on_import
+from cufit_import_hook import when_imported
 
 
 # A kernel written in Triton writes where it is told to and allocates nothing: it is not compiled,
@@ -34,11 +34,7 @@ def patch_triton(tracer):
         for kind in kinds - {None}:
             kind.run = run
 
-    name = "triton.runtime.autotuner"
-    if name in sys.modules:
-        launched(sys.modules[name])
-    else:
-        on_import(name, launched)
+    when_imported("triton.runtime.autotuner", launched)
 
 
 class Driver:

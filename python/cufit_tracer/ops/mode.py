@@ -106,8 +106,9 @@ class Operators:
     # GradientSums.in_place reckons with its way from here, frame by frame.
     def run(self, mode, func, args, kwargs, tensors, device, any_fake):
         aten, tracer = self.aten, self.tracer
-        if func is aten._local_scalar_dense.default:
+        if self.is_awaited(func, kwargs):
             tracer.waits.done()
+        if func is aten._local_scalar_dense.default:
             return self.shadows.value_of(func, args[0])
         if tensors and tracer.draws.seeded in func.tags:
             tracer.draws.skipped(func, tensors[0], generator=kwargs.get("generator"))
@@ -131,6 +132,14 @@ class Operators:
         tracer.formulas.saw(func, out)
         self.tell(func, args, kwargs, tensors, device, out)
         return out
+
+    # Whether the program waits for the device: it reads a value, or copies to the host.
+    def is_awaited(self, func, kwargs):
+        if func is self.aten._to_copy.default:
+            device = kwargs.get("device")
+            to_host = device is not None and self.torch.device(device).type == "cpu"
+            return to_host and not kwargs.get("non_blocking")
+        return func is self.aten._local_scalar_dense.default
 
     def without_fake_kernel(self, mode, func, args, kwargs, tensors, any_fake):
         aten, torch = self.aten, self.torch

@@ -6,7 +6,7 @@ answered by src/host/python/rank_shim.sh."""
 import os
 import sys
 
-from cufit_import_hook import on_import
+from cufit_import_hook import when_imported
 
 PLACED = "CUFIT_FIT_PLACED"  # this process is a rank: its variables tell which
 SEEN = "CUFIT_FIT_DEVICES"  # GPUs that srun would show it; empty: those of its node
@@ -237,7 +237,4 @@ def answer_launchers():
         ("torch.multiprocessing.spawn", answer_spawn),
         ("deepspeed.launcher.runner", answer_deepspeed),
     ):
-        if name in sys.modules:
-            answer(sys.modules[name])
-        else:
-            on_import(name, answer)
+        when_imported(name, answer)

@@ -4,10 +4,9 @@ pickled into memory with a place for each tensor, and `torch.load` makes the lik
 
 import io
 import os
-import sys
 import weakref
 
-from cufit_import_hook import on_import
+from cufit_import_hook import when_imported
 
 from .arrays import keep_arrays
 
@@ -52,10 +51,7 @@ def patch_saving(tracer):
         return unpickler.load()
 
     torch.save, torch.load = save, load
-    if "numpy" in sys.modules:
-        keep_arrays(tracer, sys.modules["numpy"])
-    else:
-        on_import("numpy", lambda numpy: keep_arrays(tracer, numpy))
+    when_imported("numpy", lambda numpy: keep_arrays(tracer, numpy))
 
 
 def saved_class(tracer):

@@ -1,31 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors that are dealt out over GPUs: shards of FSDP, DTensor, what collectives return."""
 
-import sys
-
-from cufit_import_hook import on_import
+from cufit_import_hook import when_imported
 
 from ..event_file import COMMUNICATION, GATHERED
 
 
 def patch_sharding(tracer):
     patch_resize(tracer)
-    when_there("torch.distributed.tensor", lambda module: tracer.composed.add(module.DTensor))
-    when_there("torch.distributed._functional_collectives", lambda module: waits(tracer, module))
-    when_there("torch.distributed.tensor._random", lambda module: keep_states(tracer, module))
-    fsdp = "torch.distributed.fsdp."
-    name = fsdp + "_fully_shard._fsdp_param"
-    when_there(name, lambda module: keep_padding(module.FSDPParam))
-    for name, *functions in (
-        (fsdp + "_fully_shard._fsdp_param_group", *GROUP),
-        (fsdp + "_runtime_utils", ("_get_reduce_scatter_tensors", COMMUNICATION)),
+    shard = "fsdp._fully_shard."
+    for name, then in (
+        ("tensor", lambda module: tracer.composed.add(module.DTensor)),
+        ("tensor._random", lambda module: keep_states(tracer, module)),
+        ("_functional_collectives", lambda module: follow_waits(tracer, module)),
+        ("optim.zero_redundancy_optimizer", lambda module: tell_that_states_differ(tracer, module)),
+        (shard + "_fsdp_param", lambda module: keep_padding(module.FSDPParam)),
+        (shard + "_fsdp_param_group", lambda module: name_memory(tracer, module, FSDP2)),
+        ("fsdp._flat_param", lambda module: name_memory(tracer, module.FlatParamHandle, FSDP1)),
+        ("fsdp._runtime_utils", lambda module: name_memory(tracer, module, FSDP1)),
     ):
-        when_there(name, lambda module, all=functions: name_memory(tracer, module, all))
-    name = "torch.distributed.optim.zero_redundancy_optimizer"
-    when_there(name, lambda module: tell_that_states_differ(tracer, module))
-    alloc = ("_alloc_padded_unsharded_flat_param", GATHERED)
-    name = fsdp + "_flat_param"
-    when_there(name, lambda module: name_memory(tracer, module.FlatParamHandle, [alloc]))
+        when_imported("torch.distributed." + name, then)
 
 
 # Each parameter's state is on one rank.
@@ -39,11 +33,15 @@ def tell_that_states_differ(tracer, module):
     module.ZeroRedundancyOptimizer.__init__ = init
 
 
-# What these functions of FSDP2 allocate.
-GROUP = (
+# What these functions allocate.
+FSDP2 = (
     ("foreach_all_gather", COMMUNICATION),
     ("foreach_all_gather_copy_out", GATHERED),
     ("foreach_reduce", COMMUNICATION),
+)
+FSDP1 = (
+    ("_alloc_padded_unsharded_flat_param", GATHERED),
+    ("_get_reduce_scatter_tensors", COMMUNICATION),
 )
 
 
@@ -63,13 +61,6 @@ def name_memory(tracer, holder, functions):
             setattr(holder, name, named(getattr(holder, name), kind))
 
 
-def when_there(name, then):
-    if name in sys.modules:
-        then(sys.modules[name])
-    else:
-        on_import(name, then)
-
-
 # FSDP gives the memory of gathered parameters back and takes it again by the size of their storage:
 # whatever is a view of them stays one.
 def patch_resize(tracer):
@@ -86,7 +77,7 @@ def patch_resize(tracer):
 
 # What a collective returns is there once it is waited for, and is the same tensor then. PyTorch's
 # kernel for tensors without contents makes another one.
-def waits(tracer, module):
+def follow_waits(tracer, module):
     torch = tracer.torch
     Awaited = getattr(module, "AsyncCollectiveTensor", None)
     if Awaited is not None:
