@@ -79,8 +79,6 @@ std::string next_step_of(const TraceEvents& events, const TraceFailure& failure)
   // What FakeTensor says of layers that make tensors of an own kind, and of operators that want
   // addresses.
   if (contains(failure.detail, "Creating a new Tensor subclass")) return "own_tensor";
-  for (const char* dealt_out : {"FSDP is not traced", "tensor parallelism is not traced"})
-    if (contains(failure.detail, dealt_out)) return "sharded";
   // What went past the tracer and asked CUDA itself.
   for (const char* past : {"Found no NVIDIA driver", "driver version is insufficient"})
     if (contains(failure.detail, past)) return "past_tracer";

@@ -83,8 +83,6 @@ TEST(TraceFailure, NextStepFollowsTheException) {
       {"ModuleNotFoundError: No module named 'x'", "missing"},
       {"DynamicOutputShapeException: aten.nonzero", "values"},
       {"RuntimeError: Creating a new Tensor subclass X", "own_tensor"},
-      {"RuntimeError: FSDP is not traced", "sharded"},
-      {"RuntimeError: tensor parallelism is not traced", "sharded"},
       {"RuntimeError: Found no NVIDIA driver on your system", "past_tracer"},
       {"RuntimeError: Cannot access data pointer of Tensor", "custom_op"},
       {"NotImplementedError: No operator found for `memory_efficient_attention_forward`",
