@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "fit/trace_parts.h"
+
 namespace cufit::fit {
 namespace {
 
@@ -10,20 +12,12 @@ using formats::TraceEvent;
 using formats::TraceEventKind;
 using formats::TraceEvents;
 using formats::TraceMark;
-using formats::TraceSite;
 
 size_t first_step(const TraceEvents& trace) {
   return static_cast<size_t>(
       std::find_if(trace.events.begin(), trace.events.end(),
                    [](const TraceEvent& event) { return is_mark(event, TraceMark::step_begins); }) -
       trace.events.begin());
-}
-
-bool same_place(const TraceEvents& one, const TraceEvents& other, uint32_t a, uint32_t b) {
-  const TraceSite &x = one.sites[a], &y = other.sites[b];
-  return x.phase == y.phase && x.stream == y.stream && one.texts[x.op] == other.texts[y.op] &&
-         one.texts[x.module] == other.texts[y.module] &&
-         one.texts[x.source] == other.texts[y.source];
 }
 
 // Or is another kind of call.
@@ -43,7 +37,7 @@ size_t alike(const TraceEvents& one, const TraceEvents& other, size_t end) {
     const TraceEvent &a = one.events[i], &b = other.events[i];
     if (a.kind != b.kind || a.index != b.index) return i;
     const bool has_site = a.kind == TraceEventKind::alloc || a.kind == TraceEventKind::call;
-    if (has_site && !same_place(one, other, a.site, b.site)) return i;
+    if (has_site && !same_site(one, a.site, other, b.site)) return i;
     if (a.kind == TraceEventKind::alloc && a.bytes > b.bytes) return i;
     if (a.kind == TraceEventKind::call &&
         falls(one, other, one.calls[a.index], other.calls[b.index]))

@@ -39,6 +39,12 @@ TraceEvents up_to(const TraceEvents& trace, EventPlace end) {
 
 }  // namespace
 
+bool same_site(const TraceEvents& a, uint32_t of_a, const TraceEvents& b, uint32_t of_b) {
+  const formats::TraceSite &x = a.sites[of_a], &y = b.sites[of_b];
+  return x.phase == y.phase && x.stream == y.stream && a.texts[x.op] == b.texts[y.op] &&
+         a.texts[x.module] == b.texts[y.module] && a.texts[x.source] == b.texts[y.source];
+}
+
 TraceEvents without_micro_batches(const TraceEvents& trace) {
   return up_to(trace, beginning(trace, TraceMark::micro_batch));
 }

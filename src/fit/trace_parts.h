@@ -21,6 +21,10 @@ formats::TraceEvents steps_alone(const formats::TraceEvents& trace);
 // Whether it goes on behind them, other than for plans.
 bool goes_on(const formats::TraceEvents& trace);
 
+// The same operator, module, line, phase and stream. Texts and sites are numbered as they came.
+bool same_site(const formats::TraceEvents& a, uint32_t of_a, const formats::TraceEvents& b,
+               uint32_t of_b);
+
 // Whether it tells of a whole step over two micro-batches, with gradients kept between them.
 bool has_micro_batches(const formats::TraceEvents& trace);
 

@@ -148,3 +148,17 @@ with tempfile.TemporaryDirectory() as folder:
         out.write("#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=4\n\nscontrol show hostnames $SLURM_JOB_NODELIST\nsrun \"$@\"\n")
     assert shim("sbatch", "--partition", "gpu", job, *SAY) == ["localhost", "0", "0", "8", "2", "4"]
     assert shim("sbatch", "--ntasks-per-node=8", job, *SAY) == ["localhost", "0", "0", "16", "2", "8"], "options go before the script's"
+assert shim("srun", "--nice", "--x11", "-W", "60", "-n", "2", *SAY) == ["0", "0", "2", "1", "2"], "options that take no word, or one"
+assert shim("srun", "-n", "08", "--export", "ALL,A-B=1,C=d", "sh", "-c", "echo $C") == ["d"], "a name that is none is left out"
+assert shim("mpirun", "--x", "FOO=1", "-np", "2", "-cpus-per-rank", "4", *SAY_MPI) == ["0", "0", "2", "1"]
+with tempfile.TemporaryDirectory() as folder:
+    below = os.path.join(folder, "below")
+    os.mkdir(below)
+    os.chdir(folder)
+    with open("job.sh", "w") as out:
+        out.write("#!/bin/bash\n#SBATCH --chdir=%s\npwd\n" % below)
+    assert shim("sbatch", "job.sh") == [below], "the script says where it runs"
+    with open("job.sh", "w") as out:
+        out.write("#!/bin/bash\npwd\n")
+    assert shim("sbatch", "-D", "below", "job.sh") == [below], "and is read where it was submitted"
+    os.chdir(HERE)

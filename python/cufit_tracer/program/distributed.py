@@ -9,6 +9,15 @@ from .ranks import answer_between, counted_nccl, joined
 from .sent_objects import patch_objects
 
 
+class Done:
+    """The work of a collective that nobody has to wait for."""
+
+    def wait(self, *args, **kwargs):
+        return True
+
+    is_completed = is_success = wait
+
+
 # What PyTorch itself has for tests: a group whose collectives return at once. Of a program that
 # starts several processes the first that allocates is traced; alone, a program is a world of one.
 def patch_distributed(tracer):
@@ -48,27 +57,16 @@ def patch_distributed(tracer):
         tracer.file.note(kind, said, tracer.source())
         real_init(backend="fake", store=FakeStore(), rank=rank, world_size=world_size)
 
-    def gathered(objects, value, *args, **kwargs):
-        if objects is not None:
-            objects[:] = [value] * len(objects)
-
-    def alone(first, *args, **kwargs):
-        return None
-
-    # Objects travel as bytes, which a tensor without contents has not.
     for name, function in (
         ("init_process_group", init),
-        ("all_gather_object", gathered),
-        ("broadcast_object_list", alone),
-        ("gather_object", lambda value, objects=None, *a, **k: gathered(objects, value)),
         ("monitored_barrier", lambda *a, **k: None),
-        ("barrier", lambda *a, **k: None),
+        ("barrier", lambda *a, async_op=False, **k: Done() if async_op else None),
         ("get_backend", lambda *a, **k: asked[-1].split(":")[-1] if asked else "nccl"),
     ):
         for module in (c10d, dist, *meshes()):
             if module in (c10d, dist) or hasattr(module, name):
                 setattr(module, name, function)
-    patch_objects(tracer, (c10d, dist))
+    patch_objects(tracer, (c10d, dist, *meshes()))
     patch_groups(tracer, c10d, lambda backend: takes_nccl(backend or (asked and asked[-1])))
     patch_parallel(tracer)
 

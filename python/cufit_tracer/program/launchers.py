@@ -149,6 +149,7 @@ def become(command):
 # they have read their options.
 def answer_elastic(module):
     def launch_agent(config, entrypoint, args):
+        leave_no_logs(config)
         local, world = sized(config.min_nodes, config.nproc_per_node)
         rank = asked_rank(world)
         enter(variables(rank, local, world))
@@ -158,6 +159,13 @@ def answer_elastic(module):
         return become([entrypoint, *words])
 
     module.launch_agent = launch_agent
+
+
+# Its folder for the ranks' output, which it has made already.
+def leave_no_logs(config):
+    folder = getattr(getattr(config, "logs_specs", None), "root_log_dir", None) or ""
+    if os.path.basename(folder).startswith("torchelastic_") and not os.listdir(folder):
+        os.rmdir(folder)
 
 
 # The rank's function runs here. Its number is that on this node.

@@ -36,10 +36,10 @@ def answer_between(tracer, c10d):
         tracer.file.fact("nccl_between", len(reached))
 
     def one(real, name):
-        def run(tensor, other=None, *args, **kwargs):
+        def run(*args, **kwargs):
             named = [kwargs.get(key) for key in (name, "group_" + name)]
-            reaches({next((rank for rank in (other, *named) if rank is not None), "any")})
-            return real(tensor, other, *args, **kwargs)
+            reaches({next((rank for rank in (*args[1:2], *named) if rank is not None), "any")})
+            return real(*args, **kwargs)
 
         return run
 

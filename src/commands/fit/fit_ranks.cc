@@ -14,6 +14,10 @@ namespace {
 
 using formats::TraceEvents;
 
+void keep_most(std::optional<fit::WorldAnswer>& most, const fit::WorldAnswer& one) {
+  if (!most || one.in_all() > most->in_all()) most = one;
+}
+
 constexpr uint64_t k_usual_worlds[] = {1, 2, 4, 8, 16, 32, 64};
 
 // A program as it stands, or another rank or number of ranks of it.
@@ -40,7 +44,10 @@ class RankTracing {
       firsts_.push_back({fit::rank_of(events), events});
       return true;
     };
-    CUFIT_TRY(out, trace_program(context_, first, batch_));
+    CUFIT_TRY(out, trace_program(context_, first, batch_, interrupts_));
+    // It was the only rank.
+    if (out.failure && world == 1 && out.failure->next == "one_process")
+      out.failure->next = "function";
     if (out.failure) return out;
     for (const uint64_t rank : others)
       if (Result<void> done = trace_rank(rank, out); !done) return done.error();
@@ -84,7 +91,7 @@ class RankTracing {
       if (!one.like) firsts_.push_back({rank, events});
       return !one.like;
     };
-    CUFIT_TRY(traced, trace_program(context_, other, batch_));
+    CUFIT_TRY(traced, trace_program(context_, other, batch_, interrupts_));
     if (traced.failure) {
       out.traces.warnings.push_back({"rank_failed",
                                      {{"rank", std::to_string(rank)}, {"detail", traced.failure->detail}},
@@ -113,11 +120,11 @@ class RankTracing {
     std::optional<fit::WorldAnswer> most;
     fit::Traces first = out.traces;
     CUFIT_TRY(of_first, asked_.answer(std::move(first)));
-    most = of_first;
+    keep_most(most, of_first);
     for (const fit::RankTraces& rank : out.ranks) {
       if (rank.like) continue;
       CUFIT_TRY(of_rank, asked_.answer(rank.traces));
-      if (of_rank.in_all() > most->in_all()) most = of_rank;
+      keep_most(most, of_rank);
     }
     return most;
   }
@@ -138,7 +145,7 @@ class RankTracing {
           for (const uint64_t rank : fit::ranks_worth(events, false)) ranks.push_back({rank, false});
         return false;
       };
-      CUFIT_TRY(traced, trace_program(context_, other, batch_));
+      CUFIT_TRY(traced, trace_program(context_, other, batch_, interrupts_));
       if (traced.failure) {
         out.traces.warnings.push_back(
             {"world_failed",
@@ -147,7 +154,7 @@ class RankTracing {
         return std::optional<fit::WorldAnswer>();
       }
       CUFIT_TRY(answer, asked_.answer(std::move(traced.traces)));
-      if (!most || answer.in_all() > most->in_all()) most = answer;
+      keep_most(most, answer);
     }
     return most;
   }
@@ -164,6 +171,7 @@ class RankTracing {
   TracingPlan plan_;
   std::optional<uint64_t> batch_;
   const WorldsAsked& asked_;
+  host::Interrupts interrupts_;  // of all traces: a signal between two of them ends cufit, too
   std::vector<First> firsts_;  // of each rank that differs from those before it
 };
 
@@ -231,7 +239,7 @@ Result<void> take_ranks_apart(std::vector<TraceEvents> events, const WorldsAsked
       if (traces.plain.empty()) continue;
       fit::keep_micro_batches_apart(traces, false);
       CUFIT_TRY(answer, asked.answer(std::move(traces)));
-      if (!most || answer.in_all() > most->in_all()) most = answer;
+      keep_most(most, answer);
     }
     if (most) out.worlds.push_back(*most);
   }

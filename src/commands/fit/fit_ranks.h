@@ -13,7 +13,7 @@
 namespace cufit::commands {
 
 struct RanksWanted {
-  std::vector<uint64_t> worlds;  // ascending but for the first, which answers; empty: the command's
+  std::vector<uint64_t> worlds;  // as typed; the first answers; empty: the command's
   bool search = false;           // no more of them than tell the least number for each card
   bool all = false;              // ranks
 };

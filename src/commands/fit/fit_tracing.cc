@@ -21,8 +21,13 @@ constexpr double k_told_seconds = 30;  // between two lines of where the program
 
 class FitTracing {
  public:
-  FitTracing(const Context& context, TracingPlan plan, std::optional<uint64_t> asked)
-      : context_(context), plan_(std::move(plan)), asked_(asked), options_(plan_.run) {
+  FitTracing(const Context& context, TracingPlan plan, std::optional<uint64_t> asked,
+             host::Interrupts& interrupts)
+      : context_(context),
+        plan_(std::move(plan)),
+        asked_(asked),
+        options_(plan_.run),
+        interrupts_(interrupts) {
     out_.program = plan_.program;
   }
 
@@ -282,15 +287,15 @@ class FitTracing {
       first_;  // the batch size of the first trace, as choose_first_batch() says
   int kept_ = 0;
   std::string first_file_;  // of the kept ones
-  host::Interrupts interrupts_;
+  host::Interrupts& interrupts_;
   FitTraces out_;
 };
 
 }  // namespace
 
 Result<FitTraces> trace_program(const Context& context, TracingPlan plan,
-                                std::optional<uint64_t> batch) {
-  return FitTracing(context, std::move(plan), batch).run();
+                                std::optional<uint64_t> batch, host::Interrupts& interrupts) {
+  return FitTracing(context, std::move(plan), batch, interrupts).run();
 }
 
 }  // namespace cufit::commands

@@ -39,7 +39,7 @@ Result<TracingPlan> tracing_plan(const host::Host& files, const FitProgramReques
 // One rank. `batch`: that was asked for. Progress on stderr. Error{cancelled} where a signal asked cufit to
 // end, Error{usage} where the program cannot be given a batch size as asked.
 Result<FitTraces> trace_program(const Context& context, TracingPlan plan,
-                                std::optional<uint64_t> batch);
+                                std::optional<uint64_t> batch, host::Interrupts& interrupts);
 
 // All ranks that the plan wants, at all numbers of ranks. Error{usage}, too, where that had no
 // effect on the program.

@@ -23,11 +23,11 @@ Result<std::string> name_kept_trace(const TracingPlan& plan, const std::string& 
                                     const TraceEvents& events, int number) {
   const uint64_t world = fit::world_of(events);
   if (world == 1 && !plan.keeps_world) return file;
-  const std::string of_world = plan.keeps_world ? format("world{}-", world) : std::string();
+  // In the order of their numbers also as words: the first file of `--events` says which answers.
+  const std::string of_world = plan.keeps_world ? format("world{:05}-", world) : std::string();
   const std::string path = format("{}/cufit-fit-{}rank{}-{}.events", plan.folder, of_world,
                                   fit::rank_of(events), number);
-  if (Result<void> copied = host::copy_file(file, path); !copied) return copied.error();
-  host::remove_file(file);
+  if (Result<void> renamed = host::rename_file(file, path); !renamed) return renamed.error();
   return path;
 }
 

@@ -47,7 +47,9 @@ Result<Answer> ranked_answer(RankedTraces traces, const Question& question,
   const std::string differ(traces.first.plain[0].fact("ranks_differ"));
   std::vector<BegunRank> begun;
   const auto begin = [&](uint64_t rank, Traces of_rank) -> Result<void> {
-    CUFIT_TRY(answer, TracedAnswer::begin(std::move(of_rank), question, knowledge));
+    Question asked = question;
+    asked.plans = question.plans && begun.empty();  // the first alone was traced for them
+    CUFIT_TRY(answer, TracedAnswer::begin(std::move(of_rank), std::move(asked), knowledge));
     const RankAnswer said = rank_answer(rank, answer.prediction());
     begun.push_back({said, std::move(answer)});
     return {};
@@ -57,12 +59,9 @@ Result<Answer> ranked_answer(RankedTraces traces, const Question& question,
   for (RankTraces& rank : traces.ranks)
     if (!rank.like && !rank.traces.plain.empty())
       if (Result<void> done = begin(rank.rank, std::move(rank.traces)); !done) return done.error();
-  // Plans are of rank 0 alone.
-  const auto most = question.plans ? begun.begin()
-                                   : std::max_element(begun.begin(), begun.end(),
-                                                      [](const BegunRank& a, const BegunRank& b) {
-                                                        return a.said.in_all() < b.said.in_all();
-                                                      });
+  const auto most = std::max_element(
+      begun.begin(), begun.end(),
+      [](const BegunRank& a, const BegunRank& b) { return a.said.in_all() < b.said.in_all(); });
   std::vector<RankAnswer> ranks = all_ranks(begun, traces.ranks);
   const uint64_t least = least_of(ranks).like.value_or(least_of(ranks).rank);
   std::optional<MoreOf> more;
@@ -73,6 +72,10 @@ Result<Answer> ranked_answer(RankedTraces traces, const Question& question,
     if (Result<void> done = most->answer.calibrate(*run); !done) return done.error();
   const uint64_t rank = most->said.rank;
   Answer out = std::move(most->answer).finish();
+  if (question.plans && rank != first)
+    out.warnings.push_back({"plans_of_smaller_rank",
+                            {{"rank", std::to_string(rank)}, {"first", std::to_string(first)}},
+                            ""});
   out.distributed = {world, rank, std::move(ranks), more, least, differ, std::move(traces.worlds)};
   for (CardAnswer& card : out.cards) {
     const auto asked = std::find_if(question.cards.begin(), question.cards.end(),

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/number.h"
+#include "fit/trace_parts.h"
 
 namespace cufit::fit {
 namespace {
@@ -14,18 +15,11 @@ using formats::TraceCall;
 using formats::TraceEvent;
 using formats::TraceEventKind;
 using formats::TraceEvents;
-using formats::TraceSite;
-
-// Texts and sites are numbered as they came: another rank's own number is a text, too.
-bool same_site(const TraceEvents& a, uint32_t of_a, const TraceEvents& b, uint32_t of_b) {
-  const TraceSite &x = a.sites[of_a], &y = b.sites[of_b];
-  return x.phase == y.phase && x.stream == y.stream && a.texts[x.op] == b.texts[y.op] &&
-         a.texts[x.module] == b.texts[y.module] && a.texts[x.source] == b.texts[y.source];
-}
 
 bool same_call(const TraceEvents& a, const TraceCall& x, const TraceEvents& b, const TraceCall& y) {
   const std::span<const uint64_t> of_a = a.numbers_of(x), of_b = b.numbers_of(y);
-  return same_site(a, x.site, b, y.site) && std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end());
+  return same_site(a, x.site, b, y.site) &&
+         std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end());
 }
 
 bool same_event(const TraceEvents& a, const TraceEvent& x, const TraceEvents& b,
@@ -151,7 +145,14 @@ Result<std::vector<WorldAnswer>> search_worlds(const std::vector<uint64_t>& worl
       const size_t middle = (first + end) / 2;
       if (Result<void> done = at(worlds[middle]); !done) return done.error();
       const std::optional<WorldAnswer>& answer = asked[worlds[middle]];
-      if (answer && holds(card, *answer))
+      if (!answer) {  // it could not be traced: on which side of it the least lies is not told
+        for (bool held = false; first < end && !held; ++first) {
+          if (Result<void> done = at(worlds[first]); !done) return done.error();
+          held = asked[worlds[first]] && holds(card, *asked[worlds[first]]);
+        }
+        break;
+      }
+      if (holds(card, *answer))
         end = middle;
       else
         first = middle + 1;

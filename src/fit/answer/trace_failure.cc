@@ -87,6 +87,10 @@ std::string next_step_of(const TraceEvents& events, const TraceFailure& failure)
   if (has_note(events, "no_fake_kernel")) return "custom_op";
   // Lightning's Trainer(devices=8).
   if (contains(failure.detail, "But your machine only has")) return "world";
+  // What a launcher sets, or a store of its own that other ranks do not join.
+  for (const char* rank : {"DistStoreError", "KeyError: 'LOCAL_RANK'", "KeyError: 'RANK'",
+                           "KeyError: 'WORLD_SIZE'"})
+    if (starts_with(failure.detail, rank)) return "one_process";
   return has_note(events, "several_processes") ? "one_process" : "function";
 }
 

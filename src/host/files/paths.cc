@@ -111,6 +111,12 @@ Result<void> copy_file(const std::string& from, const std::string& to) {
   return done_or(failed, from);
 }
 
+Result<void> rename_file(const std::string& from, const std::string& to) {
+  std::error_code failed;
+  fs::rename(from, to, failed);
+  return done_or(failed, to);
+}
+
 Result<void> let_run(const std::string& path) {
   std::error_code failed;
   fs::permissions(path, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec,

@@ -34,6 +34,7 @@ std::string find_upwards(const std::string& folder, const std::string& name);
 // With those above it; an error names the path and says why.
 Result<void> create_folders(const std::string& path);
 Result<void> copy_file(const std::string& from, const std::string& to);
+Result<void> rename_file(const std::string& from, const std::string& to);  // within a folder; replaces
 Result<void> let_run(const std::string& path);  // chmod a+x
 
 }  // namespace cufit::host

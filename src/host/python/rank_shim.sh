@@ -6,7 +6,10 @@ set -f
 name=${0##*/}
 tasks='' nodes='' per_node='' gpus='' folder='' wrapped='' words=0
 
-whole() { case $1 in '' | *[!0-9]* | ???????*) false ;; *) [ "$1" -gt 0 ] ;; esac; }
+whole() { case $1 in '' | 0* | *[!0-9]* | ???????*) false ;; *) [ "$1" -gt 0 ] ;; esac; }
+
+# NAME=VALUE, where the name is one.
+variable() { case ${1%%=*} in '' | *[!A-Za-z0-9_]* | [0-9]*) ;; *) case $1 in *=*) export "$1" ;; esac ;; esac; }
 
 # One option of Slurm and its value.
 slurm_option() {
@@ -19,7 +22,7 @@ slurm_option() {
     --wrap) wrapped=$2 ;;
     --export)
       IFS=,
-      for pair in $2; do case $pair in [A-Za-z_]*=*) export "$pair" ;; esac; done
+      for pair in $2; do variable "$pair"; done
       unset IFS
       ;;
   esac
@@ -32,11 +35,12 @@ slurm_options() {
     case $1 in
       --) shift && break ;;
       --*=*) slurm_option "${1%%=*}" "${1#*=}" ;;
-      --label | --unbuffered | --exclusive | --overcommit | --oversubscribe | --share | --quiet | --verbose | --kill-on-bad-exit | \
+      -W) [ "$name" = sbatch ] || { [ $# -gt 1 ] && shift; } ;;
+      --nice | --x11 | --bcast | --quit-on-interrupt | --label | --unbuffered | --exclusive | --overcommit | --oversubscribe | --share | --quiet | --verbose | --kill-on-bad-exit | \
         --no-kill | --hold | --immediate | --contiguous | --exact | --overlap | --pty | --preserve-env | --multi-prog | --reboot | \
         --spread-job | --use-min-nodes | --disable-status | --no-allocate | --requeue | --no-requeue | --parsable | --wait | \
         --test-only | --ignore-pbs | --propagate | --get-user-env | --no-container-* | --container-writable | \
-        --container-readonly | --container-mount-home | --container-remap-root | -[EHIKOQRWXhklsuvz]) ;;
+        --container-readonly | --container-mount-home | --container-remap-root | -[EHIKOQRXhklsuvz]) ;;
       --* | -?) slurm_option "$1" "$2" && [ $# -gt 1 ] && shift ;;
       -[nND]*) slurm_option "${1%"${1#??}"}" "${1#??}" ;;
       -*) ;;
@@ -54,13 +58,13 @@ mpi_options() {
       -np | -n | -c | --np | --n) tasks=$2 && shift ;;
       -N | -npernode | --npernode | -ppn | --ppn | -perhost) per_node=$2 && shift ;;
       -wdir | --wdir | -wd) folder=$2 && shift ;;
-      -x) case $2 in *=*) export "$2" ;; esac && shift ;;
-      -env | -genv | --genv) export "$2=$3" && shift 2 ;;
+      -x | --x) variable "$2" && shift ;;
+      -env | -genv | --genv) variable "$2=$3" && shift 2 ;;
       -mca | --mca | -gmca | --gmca | --pmixmca | --prtemca) shift 2 ;;
       -H | -host | --host | -hosts | --hosts | -hostfile | --hostfile | -machinefile | --machinefile | -f | --map-by | -map-by | \
         --bind-to | -bind-to | --rank-by | -rank-by | --prefix | --output-filename | --output | --timeout | -am | --tune | \
         -genvlist | -envlist | -launcher | --launcher | -iface | --personality | --report-child-jobs-separately | --cpu-set | \
-        --cpu-list | -rf | --rankfile | --rmaps-base-* | --mpi | --ofi-provider) shift ;;
+        --cpu-list | -rf | --rankfile | -cpus-per-rank | --cpus-per-rank | -cpus-per-proc | --cpus-per-proc | --rmaps-base-* | --mpi | --ofi-provider) shift ;;
       -*) ;;
       *) break ;;
     esac
@@ -119,25 +123,28 @@ case $name in
   *) mpi_options "$@" ;;
 esac
 shift "$words"
-[ -z "$folder" ] || cd "$folder" || exit 1
 if [ "$name" = sbatch ]; then
   [ -n "$wrapped" ] && set -- /bin/sh -c "$wrapped"
   if [ -z "$wrapped" ]; then
-    [ -r "$1" ] || { echo "sbatch: $1: no such file" >&2 && exit 1; }
-    asked="$tasks,$nodes,$per_node"
+    [ -r "${1:-}" ] || { echo "sbatch: ${1:-standard input}: no script that can be read" >&2 && exit 1; }
+    case $1 in /*) ;; *) script=$PWD/$1 && shift && set -- "$script" "$@" ;; esac
+    asked="$tasks,$nodes,$per_node" from=$folder
     batch_script "$1"
+    folder=${from:-$folder}
     IFS=, read -r given_tasks given_nodes given_per_node <<EOF
 $asked
 EOF
     tasks=${given_tasks:-$tasks} nodes=${given_nodes:-$nodes} per_node=${given_per_node:-$per_node}
     set -- bash "$@"
   fi
+  [ -z "$folder" ] || cd "$folder" || exit 1
   place
   slurm_variables
   export SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0
   exec "$@"
 fi
 [ $# -gt 0 ] || { echo "$name: no program" >&2 && exit 1; }
+[ -z "$folder" ] || cd "$folder" || exit 1
 place
 export CUFIT_FIT_PLACED="$per_node" CUFIT_FIT_DEVICES=''
 ! whole "$gpus" || export CUFIT_FIT_DEVICES="$gpus"

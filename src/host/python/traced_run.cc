@@ -68,7 +68,7 @@ TraceProgress progress_of(const std::string& text) {
 
 std::vector<Variable> variables_of(const TraceOptions& options, const ScriptFolder& folder,
                                    const std::string& event_file) {
-  return {
+  std::vector<Variable> out = {
       {"PYTHONPATH", folder.python_path()},
       {"CUFIT_FIT_OUT", event_file},
       {"CUFIT_FIT_BATCH", number(options.batch)},
@@ -97,6 +97,10 @@ std::vector<Variable> variables_of(const TraceOptions& options, const ScriptFold
        options.function.empty() ? std::nullopt : std::optional(options.function)},
       {"CUFIT_FIT_MODEL", options.model.empty() ? std::nullopt : std::optional(options.model)},
   };
+  // A shell in a pod has those of its own rank. What was asked for goes before them.
+  if (options.world.value_or(0) != 0)
+    for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE"}) out.push_back({name, std::nullopt});
+  return out;
 }
 
 }  // namespace

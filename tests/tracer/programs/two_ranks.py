@@ -21,6 +21,15 @@ new_group([0, 1], datetime.timedelta(seconds=9), "gloo")
 sent = torch.ones(4, device="cuda")
 for work in batch_isend_irecv([P2POp(isend, sent, 1), P2POp(irecv, sent, 1)]):
     work.wait()
+dist.send(tensor=sent, dst=1)
+told = [None, None]
+dist.all_gather_object(object_list=told, obj="a")
+assert told == ["a", "a"]
+dist.gather_object(obj="b", object_gather_list=told)
+assert told == ["b", "b"]
+dist.scatter_object_list(scatter_object_output_list=told, scatter_object_input_list=["c", "d"])
+assert told[0] == "c"
+dist.barrier(async_op=True).wait()
 
 
 class Model(nn.Module):

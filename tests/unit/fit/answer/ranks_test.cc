@@ -117,5 +117,18 @@ TEST(Ranks, ANumberThatCannotBeTracedIsLeftOut) {
   EXPECT_EQ(found->size(), 2u);
 }
 
+TEST(Ranks, ANumberThatCannotBeTracedHidesNoneBelowIt) {
+  const AskWorld some = [](uint64_t world) -> Result<std::optional<WorldAnswer>> {
+    if (world == 8) return std::optional<WorldAnswer>();
+    return std::optional(of(world, 6400 / world));
+  };
+  Card card;
+  card.usable = 1700;
+  const Result<std::vector<WorldAnswer>> found =
+      search_worlds({1, 2, 4, 8, 16, 32, 64}, true, {card}, some);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(least_world(card, *found), 4u);
+}
+
 }  // namespace ranks_test
 }  // namespace cufit::fit

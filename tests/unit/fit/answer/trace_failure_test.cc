@@ -89,6 +89,8 @@ TEST(TraceFailure, NextStepFollowsTheException) {
        "xformers"},
       {"ModuleNotFoundError: No module named 'xformers'", "xformers"},
       {"FileNotFoundError: [Errno 2] No such file or directory: '/data/xformers/a'", "missing"},
+      {"KeyError: 'LOCAL_RANK'", "one_process"},
+      {"DistStoreError: Timed out after 31 seconds", "one_process"},
       {"ValueError: x", "function"}};
   for (const auto& [said, next] : rows)
     EXPECT_EQ(judged(traced(0, TraceEnd::script_failed), said).next(), next) << said;

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit/trace_alignment.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fit/later_batches.h"
+
+namespace cufit::fit {
+namespace {
+
+using formats::TraceEvents;
+
+// What a step takes at most, by the sizes alone.
+std::optional<uint64_t> most_at(const StepProgram& program, uint64_t batch) {
+  const Result<std::vector<SizeAt>> sizes = sizes_at(program, batch);
+  if (!sizes) return std::nullopt;
+  uint64_t live = 0, most = 0;
+  for (const StepEvent& event : program.events) {
+    if (event.kind == StepEventKind::alloc) live += (*sizes)[event.size].point;
+    if (event.kind == StepEventKind::free)
+      live -= (*sizes)[program.events[program.storages[event.index].alloc].size].point;
+    most = std::max(most, live);
+  }
+  return most;
+}
+
+// Whether a larger batch would take less.
+bool falls(const StepProgram& program) {
+  constexpr uint64_t k_per_mille = 5;
+  if (!program.extrapolates()) return false;
+  uint64_t before = 0;
+  for (const uint64_t batch :
+       {uint64_t{1}, program.batches.front(), program.batches.back(), 2 * program.batches.back()}) {
+    const std::optional<uint64_t> most = most_at(program, batch);
+    if (!most) continue;
+    if (*most < before - before / 1000 * k_per_mille) return true;
+    before = std::max(before, *most);
+  }
+  return false;
+}
+
+Result<std::vector<StepProgram>> each_alone(std::span<const TraceEvents> traces) {
+  std::vector<StepProgram> out;
+  for (const TraceEvents& trace : traces) {
+    CUFIT_TRY(alone, align_as_traced({&trace, 1}));
+    out.push_back(std::move(alone));
+  }
+  std::sort(out.begin(), out.end(), [](const StepProgram& a, const StepProgram& b) {
+    return a.batches.front() < b.batches.front();
+  });
+  return out;
+}
+
+Result<StepProgram> align_later(const LaterSteps& later) {
+  CUFIT_TRY(out, align_as_traced(later.traces));
+  out.later_steps = later.steps;
+  for (StepProgram& program : out.apart) program.later_steps = later.steps;
+  for (StepProgram& program : out.whole) program.later_steps = later.steps;
+  return out;
+}
+
+// Where steps over other batches cannot be laid over each other, over those of the first trace; the
+// first one as it is answers for itself.
+Result<StepProgram> align_comparable(std::span<const TraceEvents> traces, const LaterSteps& own) {
+  CUFIT_TRY(as_they_are, align_later(own));
+  const std::optional<LaterSteps> comparable = with_comparable_batches(traces);
+  if (!comparable) return as_they_are;
+  CUFIT_TRY(out, align_later(*comparable));
+  if (!out.differences.empty() || falls(out)) return as_they_are;
+  CUFIT_TRY(alone, each_alone(own.traces));
+  alone.resize(1);
+  alone.front().later_steps = own.steps;
+  alone.front().cudnn = out.cudnn;
+  out.whole = std::move(alone);
+  return out;
+}
+
+}  // namespace
+
+Result<StepProgram> align(std::span<const TraceEvents> traces) {
+  const std::optional<LaterSteps> later = with_later_batches(traces);
+  CUFIT_TRY(out, later ? align_comparable(traces, *later) : align_as_traced(traces));
+  if (!falls(out)) return out;
+  CUFIT_TRY(apart, each_alone(later ? std::span<const TraceEvents>(later->traces) : traces));
+  StepProgram parted = apart.back();
+  parted.differences.push_back({Difference::What::falls,
+                                1,
+                                0,
+                                out.batches.front(),
+                                out.batches.back(),
+                                {},
+                                {},
+                                {},
+                                {},
+                                {},
+                                {}});
+  for (StepProgram& program : apart) {
+    program.cudnn = out.cudnn;
+    program.later_steps = later ? later->steps : 0;
+  }
+  parted.cudnn = out.cudnn;
+  parted.later_steps = later ? later->steps : 0;
+  parted.apart = std::move(apart);
+  return parted;
+}
+
+}  // namespace cufit::fit
