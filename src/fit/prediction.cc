@@ -129,6 +129,7 @@ uint64_t unseen_reserved(const StepProgram& program, const knowledge::Knowledge&
   };
   // Which block cuDNN asks for is known least.
   also(calls(program, "conv") || calls(program, "rnn"), "reserved_with_cudnn");
+  also(calls(program, k_waits_for_event), "reserved_with_recorded_streams");
   also(program.fact("compiled") == "1", "reserved_compiled");
   also(std::any_of(program.notes.begin(), program.notes.end(),
                    [&](const Note& note) { return program.text(note.kind) == "sizes_vary"; }),
@@ -136,9 +137,9 @@ uint64_t unseen_reserved(const StepProgram& program, const knowledge::Knowledge&
   return out;
 }
 
-// Under DistributedDataParallel some rank may hold its gradients' buckets twice. Measured on two H100
-// (torch 2.11, NCCL 2.28.9): one copy more from the second or third step on, with static_graph on
-// both ranks, with ZeRO-1 and with views and checkpointing on the second.
+// Under DistributedDataParallel NCCL holds what it was given for a while, at most 100 ms after it is
+// done, and longer where the program does not wait for the GPU. A copy of all buckets may live that
+// much longer than traced. Measured on two H100 and two H200 (torch 2.11, NCCL 2.28.9).
 uint64_t of_another_rank(const StepProgram& program) {
   constexpr uint64_t k_most = uint64_t{1} << 42;
   return std::min(parse_uint(program.fact("ddp_buckets")).value_or(0), k_most);

@@ -25,6 +25,7 @@ class Storage:
     def __init__(self, number, size, site):
         self.number, self.size, self.site = number, size, site
         self.category = None
+        self.until = None  # how many storages there had been when it was freed
 
 
 class Trace:
@@ -85,7 +86,7 @@ class Trace:
             self.alive[storage.number] = storage
             self.lines.append("%d bytes %s %s" % (number, shown(storage.site), storage.site.op))
         elif kind == FREE:
-            del self.alive[len(self.storages) - 1 - number]
+            self.alive.pop(len(self.storages) - 1 - number).until = len(self.storages)
         else:
             storage = self.storages[len(self.storages) - 1 - number]
             category = CATEGORIES[self.number()]

@@ -30,6 +30,7 @@ RUNS = {
     "loader": ("loader.py", [], {"BATCH": "24"}),
     "distributed": ("distributed.py", [], {}),
     "two-ranks": ("two_ranks.py", [], {}),
+    "two-ranks-static": ("two_ranks.py", ["static"], {}),
     "torchrun-2": ("-m", [*TORCHRUN, "--nproc_per_node", "2", "ranks.py"], {}),
     "torchrun-64": (
         "-m",

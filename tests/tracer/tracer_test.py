@@ -17,6 +17,7 @@ import sys
 import unittest
 
 from before_steps import BeforeSteps  # noqa: F401
+from gradient_buckets import GradientBuckets  # noqa: F401
 from launcher_laws import Launchers  # noqa: F401
 from runs import RUNS, Runner, TracerTest, ran
 
@@ -47,15 +48,6 @@ class Mlp(TracerTest):
 
     def test_parameters_made_anew_by_their_class_are_told(self):
         self.assertEqual(self.trace("made-anew").bytes_of("parameter"), self.parameters)
-
-    def test_gradients_are_parts_of_their_buckets(self):
-        trace = self.trace("two-ranks")
-        facts = [trace.facts[key] for key in ("world", "nccl_groups", "nccl_between")]
-        self.assertEqual(facts, ["2", "1", "1"])
-        self.assertEqual(trace.facts["ddp_buckets"], str(self.parameters))
-        alive = [s for mark, alive in trace.marks[-2:] for s in alive if s.category == "gradient"]
-        buckets = [s.size for s in alive if s.site.op == "empty"]  # none of the sparse layer
-        self.assertEqual(buckets, 2 * [self.parameters])
 
     def test_adamw_keeps_two_states_for_each_value(self):
         self.assertEqual(self.trace("mlp-adamw").bytes_of("optimizer state"), 2 * self.parameters)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first of two ranks under DistributedDataParallel; gradients are parts of its buckets, but for
-those behind a pass that is not brought together and those of a sparse layer."""
+those behind a pass that is not brought together and those of a sparse layer. With "static" the
+graph is said to be static, and no hook compresses what is sent."""
 
 import datetime
 import os
+import sys
 
 import torch
 import torch.distributed as dist
@@ -43,8 +45,12 @@ class Model(nn.Module):
 
 
 model = Model().cuda()
-model = DistributedDataParallel(model, device_ids=[0], gradient_as_bucket_view=True)
-model.register_comm_hook(None, fp16_compress_hook)
+static = "static" in sys.argv
+model = DistributedDataParallel(
+    model, device_ids=[0], gradient_as_bucket_view=True, static_graph=static
+)
+if not static:
+    model.register_comm_hook(None, fp16_compress_hook)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 words = torch.zeros(32, dtype=torch.long, device="cuda")
 
