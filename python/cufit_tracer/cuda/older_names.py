@@ -88,10 +88,13 @@ def patch_lists(tracer):
         )
         return read(data) if lists else data
 
+    # A thread keeps for itself where values lie at first; backward passes have one of their own.
     def make(data, *args, _real=torch.tensor, pin_memory=False, **kwargs):
+        torch._C._set_only_lift_cpu_tensors(True)
         return _real(values(data), *args, **kwargs)
 
     def make_as(data, *args, _real=torch.as_tensor, **kwargs):
+        torch._C._set_only_lift_cpu_tensors(True)
         return _real(values(data), *args, **kwargs)
 
     as_builtin(torch, make, "aten::tensor")

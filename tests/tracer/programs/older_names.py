@@ -15,12 +15,26 @@ print(
 model = nn.Sequential(
     nn.Conv1d(1, 8, 3), nn.BatchNorm1d(8), nn.Flatten(), nn.Linear(8 * 30, 4)
 ).cuda()
+
+
+class Doubled(torch.autograd.Function):
+    """Makes a tensor in the backward pass, which has a thread of its own."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * torch.tensor(2.0, device=gradient.device)
+
+
 optimizer = torch.optim.Adam(model.parameters())
 normal = torch.distributions.Normal(torch.zeros(16, device="cuda"), torch.ones(16, device="cuda"))
 for _ in range(3):
     out = model(x.unsqueeze(1))
     wave = torch.fft.irfft(torch.fft.rfft(x, dim=1), dim=1)
-    loss = out.mean() + normal.log_prob(normal.rsample()).mean() + wave.mean()
+    loss = Doubled.apply(out.mean()) + normal.log_prob(normal.rsample()).mean() + wave.mean()
     if loss > 100:
         print("never")
     loss.backward()
