@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 # On a terminal the compiler's progress is one line that counts; elsewhere errors alone are said.
 QUIET := $(shell [ -t 2 ] || echo --quiet)
 
-.PHONY: help setup build doctor test test-wheels test-tracer test-stranger test-view bench bench-smoke corpus learn tables docs sanitize fuzz check mutate install release clean
+.PHONY: help setup build doctor test test-wheels test-tracer test-stranger test-view bench bench-smoke corpus learn tables docs sanitize sanitize-build fuzz check mutate install release clean
 
 help:
 	@echo "make doctor       set up, build, run cufit doctor"
@@ -99,9 +99,11 @@ docs: build
 # functions of a program as a sanitizer does, and both together crash it.
 CMAKE_ASAN = cmake -S . -B "$(BUILD)-asan" -G Ninja -DCUFIT_FUZZ=ON -DCUFIT_BENCH=OFF \
   -DCMAKE_C_COMPILER=clang-14 -DCMAKE_CXX_COMPILER=clang++-14
-sanitize: setup
+sanitize-build: setup
 	@$(CMAKE_ASAN) >/dev/null
 	@ninja -C "$(BUILD)-asan" -j$(JOBS) $(QUIET)
+
+sanitize: sanitize-build
 	@cd "$(BUILD)-asan" && ctest -j$(JOBS) --output-on-failure -LE 'wheels|tracer|schemas|guard'
 
 FUZZ_SECONDS ?= 20
