@@ -120,7 +120,7 @@ class Tracer(Storages, Steps, BatchShapes, Facts):
         self.by_function = False
         self.variant = None
         self.compiling = False  # within torch.compile, which allocates nothing
-        self.capturing = False  # into a CUDA graph
+        self.capturing = self.captured = False  # into a CUDA graph
         self.compiled = False  # it has compiled something
         self.counting = False  # what the operators of a step move
         self.valid = False  # within a check that raises where a value is not what it has to be

@@ -2,6 +2,9 @@
 #include "fit/replayed_steps.h"
 
 #include <algorithm>
+#include <map>
+
+#include "formats/model/trace_events.h"
 
 namespace cufit::fit {
 namespace {
@@ -107,7 +110,7 @@ class Run {
     const SizeAt& size = requests_.sizes[event.size];
     const uint64_t bytes = value(size.point, size.upper);
     if (bytes == 0) return true;  // PyTorch asks for nothing
-    const BlockHandle block = allocator_.malloc(bytes, stream_of(event));
+    const BlockHandle block = block_for(event, bytes);
     if (!block) return out_of_memory(number);
     blocks_[event.index] = block;
     if (values_ == Estimate::point) out_.block_bytes[event.index] = allocator_.block(block).size;
@@ -115,10 +118,19 @@ class Run {
     return true;
   }
 
-  // Each has blocks of its own; what is freed on one is not taken by another.
-  memory::StreamIndex stream_of(const StepEvent& event) {
+  // Each stream has blocks of its own; what is freed on one is not taken by another. A CUDA graph
+  // keeps its pool, which nothing empties.
+  BlockHandle block_for(const StepEvent& event, uint64_t bytes) {
     const uint8_t stream = program_.sites[event.site].stream;
-    return stream == 0 ? stream_ : allocator_.stream(stream);
+    if (stream == 0) return allocator_.malloc(bytes, stream_);
+    if (stream < formats::k_first_graph_pool)
+      return allocator_.malloc(bytes, allocator_.stream(stream));
+    const auto [pool, is_new] = graph_pools_.try_emplace(stream, 0);
+    if (is_new) {
+      pool->second = allocator_.create_pool({});
+      allocator_.retain_pool(pool->second);
+    }
+    return allocator_.malloc_in_pool(bytes, allocator_.stream(stream), pool->second);
   }
 
   bool workspaces_after(uint32_t number) {
@@ -195,7 +207,8 @@ class Run {
   memory::SyntheticMemory memory_;
   CachingAllocator allocator_;
   const memory::StreamIndex stream_;
-  std::vector<BlockHandle> blocks_;  // by storage
+  std::vector<BlockHandle> blocks_;          // by storage
+  std::map<uint8_t, uint32_t> graph_pools_;  // by the stream of their sites
   static constexpr uint32_t k_none = UINT32_MAX;
   uint32_t made_ = 0;        // storages so far
   uint32_t waits_ = k_none;  // the storage whose free comes next and waits

@@ -89,7 +89,7 @@ class Steps:
         if self.steps == 1:
             self.tell_training_loader()
         self.keep_shapes()
-        if self.steps == self.wanted["STEPS"] and self.goes_on():
+        if self.steps == self.wanted["STEPS"] and (self.goes_on() or self.warms_up()):
             self.wanted["STEPS"] += 1
         more = self.variant is not None and self.variant.step_ends()
         if self.steps >= self.wanted["STEPS"] and not more:
@@ -99,6 +99,13 @@ class Steps:
             return
         self.file.mark(STEP_BEGINS)
         self.phase = FORWARD
+
+    # Before a CUDA graph is captured, steps run on another stream (PyTorch's notes on CUDA graphs
+    # ask for that): the one that is captured takes memory of its own.
+    def warms_up(self):
+        cuda = self.torch.cuda
+        aside = cuda.current_stream() is not cuda.default_stream()
+        return aside and not self.captured and self.steps < self.wanted["MOST_STEPS"]
 
     # A program that fails where it would have been stopped long ago has come to its end.
     def ending(self):
