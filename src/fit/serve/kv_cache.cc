@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/largest_that.h"
 #include "formats/model/ggml_type.h"
 
 namespace cufit::fit {
@@ -242,17 +243,9 @@ uint64_t CacheUse::bytes(uint64_t context, uint64_t sequences) const {
 }
 
 uint64_t CacheUse::largest_context(uint64_t available, uint64_t sequences, uint64_t most) const {
-  most = std::min(most, k_most_search);
-  if (most == 0 || bytes(1, sequences) > available) return 0;
-  uint64_t low = 1, high = most;  // `low` fits
-  while (low < high) {
-    const uint64_t middle = low + (high - low + 1) / 2;
-    if (bytes(middle, sequences) <= available)
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  return low;
+  return largest_that(std::min(most, k_most_search), [&](uint64_t context) {
+    return bytes(context, sequences) <= available;
+  });
 }
 
 uint64_t CacheUse::most_sequences(uint64_t available, uint64_t context) const {
@@ -260,15 +253,9 @@ uint64_t CacheUse::most_sequences(uint64_t available, uint64_t context) const {
     const uint64_t pool = block_bytes_ == 0 ? 0 : available / block_bytes_;
     return pool / std::max<uint64_t>(1, request_blocks(context));
   }
-  uint64_t low = 0, high = uint64_t{1} << 20;
-  while (low < high) {
-    const uint64_t middle = low + (high - low + 1) / 2;
-    if (bytes(context, middle) <= available)
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  return low;
+  return largest_that(uint64_t{1} << 20, [&](uint64_t sequences) {
+    return bytes(context, sequences) <= available;
+  });
 }
 
 uint64_t CacheUse::sequence_limit(uint64_t available) const {

@@ -109,9 +109,14 @@ CacheLayer attention_cache(const DecoderConfig& config, uint64_t layer, LayerPar
     out.key_dim = out.value_dim = config.global_head_dim;
     if (config.global_kv_heads != 0) out.kv_heads = config.global_kv_heads;
   }
-  if (part == LayerPart::window || part == LayerPart::chunk) {
-    out.kind = part == LayerPart::window ? CacheKind::window : CacheKind::chunk;
-    out.window = part == LayerPart::window ? config.window : config.chunk;
+  // A window of nothing, or one that is off, is none: the layer sees all.
+  if (part == LayerPart::window && config.window != 0 && !config.window_off) {
+    out.kind = CacheKind::window;
+    out.window = config.window;
+  }
+  if (part == LayerPart::chunk && config.chunk != 0) {
+    out.kind = CacheKind::chunk;
+    out.window = config.chunk;
   }
   return out;
 }

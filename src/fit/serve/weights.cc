@@ -12,7 +12,6 @@ namespace {
 
 using formats::Tensor;
 
-constexpr uint64_t k_vocab_padding = 64;                // of vLLM and sglang
 constexpr uint64_t k_most_weights = uint64_t{1} << 60;  // sums of hostile headers stop here
 
 bool named(const Tensor& tensor, std::string_view part) { return contains(tensor.name, part); }
@@ -101,8 +100,8 @@ void add_types(std::span<const Tensor> tensors, ServedWeights& out) {
                    [](const auto& a, const auto& b) { return a.second > b.second; });
 }
 
-// Whole layers on each GPU, in the order of the file; the embedding stays with the processor, and
-// a tied output is a second copy of it.
+// Whole layers on each GPU, in the order of the file; the embedding stays with the CPU, and a tied
+// output is a second copy of it.
 ServedWeights ggml_weights(const ServedModel& model, std::span<const Tensor> tensors,
                            uint64_t gpus) {
   ServedWeights out;
@@ -127,12 +126,13 @@ ServedWeights ggml_weights(const ServedModel& model, std::span<const Tensor> ten
     sum += bytes;
     if (layer < model.config.layers) out.layer_bytes = std::max(out.layer_bytes, bytes);
   }
+  out.output_bytes = layers[model.config.layers];
   // The last GPU has the output as well.
   const uint64_t each = (model.config.layers + gpus) / gpus;
   out.gpu_bytes = gpus == 1
                       ? sum
                       : std::min(sum, (each - 1) * out.layer_bytes +
-                                          std::max(out.layer_bytes, layers[model.config.layers]));
+                                          std::max(out.layer_bytes, out.output_bytes));
   out.bytes -= out.left_out;
   return out;
 }

@@ -96,7 +96,7 @@ void say(const char* what, const Errors& errors) {
 }
 
 TEST(ServedCache, TokensOfPublicLogs) {
-  for (const char* set : {"first", "last"}) {
+  for (const auto& [set, count] : {std::pair("first", 12u), std::pair("last", 8u)}) {
     Errors errors;
     for (const Log& log : logs()) {
       if (log.text.at("set") != set || log.number("tokens") < 0 || log.number("cache_gib") < 0)
@@ -120,6 +120,7 @@ TEST(ServedCache, TokensOfPublicLogs) {
           << log.text.at("config") << " " << got << " " << log.number("tokens");
     }
     say(set, errors);
+    EXPECT_EQ(errors.all.size(), count);
     EXPECT_LT(errors.median(), 0.2);
   }
 }
@@ -138,6 +139,7 @@ TEST(ServedCache, SequencesAtOnceOfPublicLogs) {
         << log.text.at("config");
   }
   say("concurrency", errors);
+  EXPECT_EQ(errors.all.size(), 10u);
 }
 
 // llama.cpp prints the cache that it makes for so many cells and sequences.
@@ -152,6 +154,7 @@ TEST(ServedCache, CacheOfLlamaCpp) {
     EXPECT_LT(errors.all.back(), 0.01) << log.text.at("config");
   }
   say("llama.cpp", errors);
+  EXPECT_EQ(errors.all.size(), 6u);
 }
 
 TEST(ServedCache, LargestStepOfPublicLogs) {
@@ -169,6 +172,7 @@ TEST(ServedCache, LargestStepOfPublicLogs) {
     EXPECT_GT(static_cast<double>(step.activation.upper), printed * 0.99) << log.text.at("config");
   }
   say("step", errors);
+  EXPECT_EQ(errors.all.size(), 21u);
   EXPECT_LT(errors.median(), 4);
 }
 
@@ -183,6 +187,7 @@ TEST(ServedCache, WeightsOfPublicLogs) {
     EXPECT_LT(errors.all.back(), 1.5) << log.text.at("config");
   }
   say("weights", errors);
+  EXPECT_EQ(errors.all.size(), 6u);
 }
 
 // By hand: 8 layers see all and 40 a window, so five groups of windows stand beside one of all.
