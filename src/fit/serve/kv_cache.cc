@@ -13,7 +13,6 @@ namespace cufit::fit {
 namespace {
 
 constexpr uint64_t k_vllm_page = 16, k_vllm_latent_page = 64;  // tokens
-constexpr uint64_t k_vllm_batches_in_flight = 2;               // it schedules one step ahead
 constexpr uint64_t k_llama_pad = 256, k_llama_ubatch = 512;    // cells
 // Shares of sglang's pool: windowed layers hold so many tokens of a full one, states so much beside
 // one part of keys and values. Defaults of its 0.5.
@@ -38,14 +37,22 @@ uint64_t unpacked_latent(const ServedModel& model) {
   return config.heads * (config.nope_head_dim + config.rope_head_dim + value);
 }
 
+// With sparse attention (DeepSeek V3.2) vLLM and sglang keep the vector in fp8 with a scale in fp32
+// for every 128 elements, and the rotated part in bf16: 656 bytes.
+uint64_t sparse_fp8_bytes(const formats::DecoderConfig& config) {
+  return config.kv_lora_rank + blocks_of(config.kv_lora_rank, 128) * 4 + 2 * config.rope_head_dim;
+}
+
 uint64_t layer_token_bytes(const ServedModel& model, const CacheLayer& layer,
                            const CacheSettings& settings, uint64_t tp) {
   if (layer.kind == CacheKind::state) return 0;
   if (layer.kind == CacheKind::latent) {
     if (settings.engine == Engine::transformers && model.config.nope_head_dim != 0)
       return settings.type.bytes(unpacked_latent(model));
-    return settings.type.bytes(layer.key_dim) +
-           (settings.engine == Engine::transformers ? 0 : layer.index_bytes);
+    if (settings.engine == Engine::transformers) return settings.type.bytes(layer.key_dim);
+    if (layer.index_bytes != 0 && settings.type.block_bytes == 1)
+      return sparse_fp8_bytes(model.config) + layer.index_bytes;
+    return settings.type.bytes(layer.key_dim) + layer.index_bytes;
   }
   const uint64_t heads = heads_of_rank(layer.kv_heads, tp);
   return settings.type.bytes(heads * layer.key_dim) + settings.type.bytes(heads * layer.value_dim);
@@ -177,7 +184,7 @@ void CacheUse::several_groups() {
 }
 
 uint64_t CacheUse::blocks(const Group& group, uint64_t context) const {
-  const uint64_t in_flight = k_vllm_batches_in_flight * settings_.batched_tokens;
+  const uint64_t in_flight = settings_.batches_in_flight * settings_.batched_tokens;
   switch (group.kind) {
     case CacheKind::state:
       return groups_.size() == 1 ? 1 : settings_.states;

@@ -75,7 +75,8 @@ Engine engine_of(const Log& log) {
 
 CacheUse use_of(const Log& log, const ServedModel& model) {
   return CacheUse(model, {engine_of(log), *cache_type(engine_of(log), log.text.at("type")),
-                          log.whole("tp", 1), log.whole("batched", 8192), log.whole("states", 2)});
+                          log.whole("tp", 1), log.whole("batched", 8192), log.whole("states", 2),
+                          log.whole("flight", 2)});
 }
 
 // Errors in percent.
@@ -96,7 +97,8 @@ void say(const char* what, const Errors& errors) {
 }
 
 TEST(ServedCache, TokensOfPublicLogs) {
-  for (const auto& [set, count] : {std::pair("first", 12u), std::pair("last", 8u)}) {
+  for (const auto& [set, count] : {std::pair("first", 12u), std::pair("last", 8u), std::pair("unseen", 12u),
+                                    std::pair("settled", 4u)}) {
     Errors errors;
     for (const Log& log : logs()) {
       if (log.text.at("set") != set || log.number("tokens") < 0 || log.number("cache_gib") < 0)
@@ -133,13 +135,17 @@ TEST(ServedCache, SequencesAtOnceOfPublicLogs) {
     const auto cache = static_cast<uint64_t>(log.number("cache_gib") * k_gib);
     errors.add(use_of(log, model).concurrency(cache, log.whole("context", 1)),
                log.number("concurrency"));
+    if (log.whole("tp", 1) > 1) {  // of several GPUs another one prints
+      EXPECT_LT(errors.all.back(), 1.5) << log.text.at("config");
+      continue;
+    }
     // Both figures are rounded to a hundredth.
     EXPECT_LT(errors.all.back(),
               0.1 + 0.5 / log.number("cache_gib") + 0.5 / log.number("concurrency"))
         << log.text.at("config");
   }
   say("concurrency", errors);
-  EXPECT_EQ(errors.all.size(), 10u);
+  EXPECT_EQ(errors.all.size(), 24u);
 }
 
 // llama.cpp prints the cache that it makes for so many cells and sequences.
@@ -154,7 +160,7 @@ TEST(ServedCache, CacheOfLlamaCpp) {
     EXPECT_LT(errors.all.back(), 0.01) << log.text.at("config");
   }
   say("llama.cpp", errors);
-  EXPECT_EQ(errors.all.size(), 6u);
+  EXPECT_EQ(errors.all.size(), 11u);
 }
 
 TEST(ServedCache, LargestStepOfPublicLogs) {
@@ -187,7 +193,7 @@ TEST(ServedCache, WeightsOfPublicLogs) {
     EXPECT_LT(errors.all.back(), 1.5) << log.text.at("config");
   }
   say("weights", errors);
-  EXPECT_EQ(errors.all.size(), 6u);
+  EXPECT_EQ(errors.all.size(), 8u);
 }
 
 // By hand: 8 layers see all and 40 a window, so five groups of windows stand beside one of all.

@@ -35,6 +35,9 @@ TEST(ServedModel, OneCompressedVectorOfDeepSeek) {
   EXPECT_EQ(token("deepseek-v3"), 61u * 576 * 2);  // 70,272
   EXPECT_EQ(token("deepseek-v2-lite"), 27u * 576 * 2);
   EXPECT_EQ(token("deepseek-v3.2"), 61u * (576 * 2 + 128 + 4));
+  EXPECT_EQ(token("deepseek-v3", Engine::vllm, "fp8"), 61u * 576);
+  EXPECT_EQ(token("deepseek-v3.2", Engine::vllm, "fp8"), 61u * (656 + 132));
+  EXPECT_EQ(token("deepseek-v3.2", Engine::sglang, "fp8_e4m3"), 61u * (656 + 132));
   // transformers keeps what it unpacks: 128 heads of 192 and of 128.
   EXPECT_EQ(token("deepseek-v3", Engine::transformers), 61u * 128 * (192 + 128) * 2);
 }
