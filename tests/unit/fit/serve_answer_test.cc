@@ -15,10 +15,23 @@ TEST(ServeAnswer, WhatFitsStartsTheUsualWay) {
   EXPECT_EQ(got.max_context, 131072u);
   EXPECT_TRUE(got.message.empty());
   EXPECT_EQ(option(got, "--max-model-len"), "131072");
-  EXPECT_EQ(option(got, "--gpu-memory-utilization"), "0.9");
+  EXPECT_EQ(option(got, "--gpu-memory-utilization"), "0.92");
   EXPECT_EQ(option(got, "--max-num-seqs"), "256");
   EXPECT_EQ(option(got, "--max-num-batched-tokens"), "2048");
   EXPECT_EQ(option(got, "--tensor-parallel-size"), "");
+}
+
+// vLLM's own defaults go by the card: larger steps from 70 GiB on, but not on an A100.
+TEST(ServeAnswer, LargeCardsHaveLargerSteps) {
+  const ServeCard got = answer("llama-3.1-8b", card("H100 SXM5 80GB"), {.context = 8192});
+  EXPECT_EQ(option(got, "--max-num-seqs"), "1024");
+  EXPECT_EQ(option(got, "--max-num-batched-tokens"), "8192");
+  // Where those leave too little, the steps of smaller cards come before very few sequences.
+  const ServeCard tight = answer("llama-3.1-8b", card("H100 SXM5 80GB"),
+                                 {.context = 8192, .weights = uint64_t{705} * k_one_gib / 10});
+  ASSERT_TRUE(tight.fits);
+  EXPECT_EQ(option(tight, "--max-num-seqs"), "256");
+  EXPECT_EQ(option(tight, "--max-num-batched-tokens"), "2048");
 }
 
 TEST(ServeAnswer, WhatDoesNotFitStartsShorterAndSaysWhatTheEngineSays) {
@@ -47,9 +60,9 @@ TEST(ServeAnswer, NothingIsSaidToFitThatUpperValuesForbid) {
   ask.sequences.reset();
   const ServeCard at = answer("llama-3.1-8b", h100, ask);
   EXPECT_TRUE(at.fits);
-  EXPECT_EQ(option(at, "--gpu-memory-utilization"), "0.9");
+  EXPECT_EQ(option(at, "--gpu-memory-utilization"), "0.92");
   ask.weights = most + 16 * 131072;
-  EXPECT_NE(option(answer("llama-3.1-8b", h100, ask), "--gpu-memory-utilization"), "0.9");
+  EXPECT_NE(option(answer("llama-3.1-8b", h100, ask), "--gpu-memory-utilization"), "0.92");
 }
 
 TEST(ServeAnswer, WeightsAloneAreTooMuch) {
