@@ -95,8 +95,8 @@ Result<ServedFiles> read_served_files(const host::Host& files, const std::string
   if (!gguf.empty()) return read_gguf_files(files, gguf);
   const std::string folder = status.is_directory ? path : parent_folder(path);
   CUFIT_TRY(found, read_model_files(files, folder.empty() ? "." : folder));
-  if (!status.is_directory && std::find(found.names.begin(), found.names.end(), file_name(path)) ==
-                                  found.names.end())
+  if (!status.is_directory &&
+      std::find(found.names.begin(), found.names.end(), file_name(path)) == found.names.end())
     return fail(Code::unsupported,
                 format("{}: engines load its folder, and it is none of the weights there", path));
   if (fit::not_a_model(found.tensors) == "lora" || (found.config && found.config->adapter))

@@ -190,11 +190,12 @@ class CardReckoning {
   void on_part(const StartPlan& plan) {
     const uint64_t beside = out_.step.activation.upper + out_.step.other.upper;
     const auto part_fits = [&](uint64_t layers, uint64_t context, uint64_t sequences) {
+      if (std::max(in_.weights.layer_bytes, in_.weights.output_bytes) > plan.budget) return false;
       ServedModel last;
       last.config = in_.model.config;
       const std::vector<CacheLayer>& all = in_.model.cache;  // of a layer one, none or two
-      const uint64_t kept =
-          std::min<uint64_t>(all.size() > in_.model.config.layers ? 2 * layers : layers, all.size());
+      const uint64_t kept = std::min<uint64_t>(
+          all.size() > in_.model.config.layers ? 2 * layers : layers, all.size());
       last.cache.assign(all.end() - static_cast<ptrdiff_t>(kept), all.end());
       const uint64_t each = (layers + in_.question.tp - 1) / in_.question.tp;
       const uint64_t weights = in_.weights.output_bytes + each * in_.weights.layer_bytes + beside;
@@ -204,9 +205,8 @@ class CardReckoning {
       return weights <= plan.budget && cells <= plan.budget - weights;
     };
     const auto layers_of = [&](uint64_t context, uint64_t sequences) {
-      return largest_that(in_.model.config.layers - 1, [&](uint64_t layers) {
-        return part_fits(layers, context, sequences);
-      });
+      return largest_that(in_.model.config.layers - 1,
+                          [&](uint64_t layers) { return part_fits(layers, context, sequences); });
     };
     uint64_t context = in_.context, sequences = in_.sequences, layers = 0;
     while ((layers = layers_of(context, sequences)) == 0 && sequences > 1) sequences /= 2;

@@ -17,6 +17,7 @@ constexpr uint64_t k_llama_pad = 256, k_llama_ubatch = 512;    // cells
 // Shares of sglang's pool: windowed layers hold so many tokens of a full one, states so much beside
 // one part of keys and values. Defaults of its 0.5.
 constexpr double k_sglang_window_share = 0.8, k_sglang_state_share = 0.9;
+constexpr uint64_t k_sglang_state_slots = 3;  // of a running sequence; one more serves none
 constexpr uint64_t k_most_search = uint64_t{1} << 40, k_most_cache = uint64_t{1} << 62;
 
 uint64_t blocks_of(uint64_t value, uint64_t step) { return (value + step - 1) / step; }
@@ -27,7 +28,7 @@ uint64_t times(uint64_t a, uint64_t b) {
   return b != 0 && a > most / b ? most : a * b;
 }
 
-// Heads of keys on one GPU: never below one, so they are repeated beyond their number.
+// KV heads on one GPU: never below one, so they are replicated on more GPUs than there are.
 uint64_t heads_of_rank(uint64_t heads, uint64_t tp) { return std::max<uint64_t>(1, heads / tp); }
 
 // Of transformers, which keeps DeepSeek's keys and values as any others.
@@ -234,7 +235,8 @@ uint64_t CacheUse::pooled_bytes(uint64_t context, uint64_t sequences) const {
                       static_cast<double>(window) * (full == 0 ? 1 : k_sglang_window_share);
   double sum = each * static_cast<double>(context) * static_cast<double>(sequences);
   if (state != 0) {
-    const double states = static_cast<double>(state) * static_cast<double>(sequences + 1);
+    const double states =
+        static_cast<double>(state) * (static_cast<double>(sequences) * k_sglang_state_slots + 1);
     sum = full + window == 0 ? states
                              : std::max(sum * (1 + k_sglang_state_share),
                                         states * (1 + k_sglang_state_share) / k_sglang_state_share);
@@ -250,9 +252,8 @@ uint64_t CacheUse::bytes(uint64_t context, uint64_t sequences) const {
 }
 
 uint64_t CacheUse::largest_context(uint64_t available, uint64_t sequences, uint64_t most) const {
-  return largest_that(std::min(most, k_most_search), [&](uint64_t context) {
-    return bytes(context, sequences) <= available;
-  });
+  return largest_that(std::min(most, k_most_search),
+                      [&](uint64_t context) { return bytes(context, sequences) <= available; });
 }
 
 uint64_t CacheUse::most_sequences(uint64_t available, uint64_t context) const {
@@ -260,9 +261,8 @@ uint64_t CacheUse::most_sequences(uint64_t available, uint64_t context) const {
     const uint64_t pool = block_bytes_ == 0 ? 0 : available / block_bytes_;
     return pool / std::max<uint64_t>(1, request_blocks(context));
   }
-  return largest_that(uint64_t{1} << 20, [&](uint64_t sequences) {
-    return bytes(context, sequences) <= available;
-  });
+  return largest_that(uint64_t{1} << 20,
+                      [&](uint64_t sequences) { return bytes(context, sequences) <= available; });
 }
 
 uint64_t CacheUse::sequence_limit(uint64_t available) const {

@@ -157,7 +157,7 @@ CacheLayer mamba_cache(const DecoderConfig& config, LayerPart part) {
     if (config.state_heads != 0 && config.state_head_dim != 0)
       inner = config.state_heads * config.state_head_dim;
     const uint64_t groups = config.state_groups == 0 ? 1 : config.state_groups;
-    out.kv_heads = groups;                                       // repeated as heads of keys are
+    out.kv_heads = groups;                                       // replicated as KV heads are
     out.replicated_conv = 2 * config.state_size * (kernel - 1);  // of one group
     out.conv_elements = inner * (kernel - 1) + groups * out.replicated_conv;
     out.state_elements = inner * config.state_size;

@@ -35,7 +35,8 @@ Refused old_card(const ServedModel& model, const ServeQuestion& question, const 
 Refused cache_block(const ServedModel& model, const CacheType& type) {
   for (const CacheLayer& layer : model.cache) {
     if (layer.kind == CacheKind::state || type.block <= 1) continue;
-    for (const auto& [part, size] : {std::pair("K", layer.key_dim), std::pair("V", layer.value_dim)})
+    for (const auto& [part, size] :
+         {std::pair("K", layer.key_dim), std::pair("V", layer.value_dim)})
       if (size % type.block != 0)
         return because("cache_block", {{"part", part},
                                        {"low", part == std::string_view("K") ? "k" : "v"},

@@ -41,7 +41,7 @@ struct ServeCard : Card {
   uint64_t started_context = 0, started_sequences = 0;
   uint64_t gpu_layers = 0;  // llama.cpp: `-ngl`, the output and layers from the end; 0: all
   std::optional<ServeRefusal> refused;
-  std::string message;             // of the engine, where the question as asked does not start
+  std::string message;  // of the engine, where the question as asked does not start
   StepMemory step;
   uint64_t budget = 0;  // that the engine may use: all but `step` and weights is cache
   uint64_t cache_available = 0, cache_needed = 0;  // of one GPU; available after upper values

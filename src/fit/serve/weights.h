@@ -16,14 +16,14 @@ namespace cufit::fit {
 constexpr uint64_t k_vocab_padding = 64;  // rows, of vLLM and sglang
 
 struct ServedWeights {
-  uint64_t bytes = 0;        // loaded, each weight once
-  uint64_t gpu_bytes = 0;    // on the fullest GPU
-  uint64_t host_bytes = 0;   // llama.cpp: the embedding, which stays with the CPU
-  uint64_t layer_bytes = 0;  // llama.cpp: of the largest layer
+  uint64_t bytes = 0;         // loaded, each weight once
+  uint64_t gpu_bytes = 0;     // on the fullest GPU
+  uint64_t host_bytes = 0;    // llama.cpp: the embedding, which stays with the CPU
+  uint64_t layer_bytes = 0;   // llama.cpp: of the largest layer
   uint64_t output_bytes = 0;  // llama.cpp: of what follows the layers
-  uint64_t left_out = 0;     // in the files, but for speculation only
-  uint64_t cast_bytes = 0;   // that the files have more, in fp32
-  bool reckoned = false;     // from config.json alone
+  uint64_t left_out = 0;      // in the files, but for speculation only
+  uint64_t cast_bytes = 0;    // that the files have more, in fp32
+  bool reckoned = false;      // from config.json alone
   std::vector<std::pair<std::string, uint64_t>> types;  // "BF16": bytes in the files, most first
 };
 

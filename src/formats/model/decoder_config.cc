@@ -205,8 +205,7 @@ class DecoderReader {
     out_.window = tokens("sliding_window", "sliding_window_size", "window_size");
     out_.chunk = tokens("attention_chunk_size");
     const Json* use = find("use_sliding_window");
-    const bool off_unsaid =
-        starts_with(out_.model_type, "qwen") || out_.model_type == "smollm3";
+    const bool off_unsaid = starts_with(out_.model_type, "qwen") || out_.model_type == "smollm3";
     out_.window_off = use != nullptr && use->is_boolean() ? !use->boolean() : off_unsaid;
     if (const Json* pattern = find("sliding_window_pattern"))
       out_.window_period = pattern->is_number() ? number("sliding_window_pattern") : 0;

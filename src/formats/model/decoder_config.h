@@ -21,8 +21,8 @@ struct DecoderConfig {
   std::string kv_dtype;                  // "fp8" where the checkpoint brings scales for the cache
   uint64_t block_rows = 0, block_columns = 0;  // that one scale of fp8 weights is for
   bool block_attention = false;                // attention's weights have such scales too
-  bool has_pictures = false;             // a part beside the text model
-  bool tied = false;                     // the output uses the embedding's weights
+  bool has_pictures = false;                   // a part beside the text model
+  bool tied = false;                           // the output uses the embedding's weights
   bool tied_said = false;
 
   uint64_t layers = 0, hidden = 0, intermediate = 0, vocab = 0;

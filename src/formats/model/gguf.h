@@ -26,7 +26,7 @@ struct GgufValue {
   double real = 0;
   std::string text;
   std::vector<uint64_t> numbers;  // of a list of whole numbers or truths: at most 4096 of
-                                   // one, and 1 << 20 of all lists together
+                                  // one, and 1 << 20 of all lists together
   uint64_t count = 0;             // of a list
 };
 

@@ -159,12 +159,12 @@ class ServePainter : private TerminalWriter {
                       : card.gpu_layers != 0                   ? "serve.start_part"
                       : card.started_context < answer_.context ? "serve.start_shorter"
                                                                : "serve.start_fewer";
-    labelled(say("part.next") + say("colon"),
-             say(key, {{"context", thousands(card.started_context)},
-                       {"layers", thousands(card.gpu_layers)},
-                       {"started", thousands(card.started_sequences)},
-                       {"sequences",
-                        thousands(std::min(card.max_sequences, card.started_sequences))}}));
+    labelled(
+        say("part.next") + say("colon"),
+        say(key, {{"context", thousands(card.started_context)},
+                  {"layers", thousands(card.gpu_layers)},
+                  {"started", thousands(card.started_sequences)},
+                  {"sequences", thousands(std::min(card.max_sequences, card.started_sequences))}}));
     out_ += "      " + coloured(command, "1") + "\n";
   }
 

@@ -154,9 +154,10 @@ TEST(ServeAnswer, LlamaCppTakesLessWhereNoLayerHoldsAll) {
 TEST(ServeAnswer, CacheTypesOfLlamaCpp) {
   Ask ask{.engine = Engine::llama_cpp, .context = 8192, .weights = k_one_gib, .type = "q8_0"};
   ask.tp = 2;
-  EXPECT_EQ(answer("llama-3.1-8b", card("GeForce RTX 4090"), ask).flags,
-            (std::vector<std::string>{"-c", "8192", "-np", "1", "-ngl", "999", "-sm", "layer", "-fa",
-                                      "on", "--cache-type-k", "q8_0", "--cache-type-v", "q8_0"}));
+  EXPECT_EQ(
+      answer("llama-3.1-8b", card("GeForce RTX 4090"), ask).flags,
+      (std::vector<std::string>{"-c", "8192", "-np", "1", "-ngl", "999", "-sm", "layer", "-fa",
+                                "on", "--cache-type-k", "q8_0", "--cache-type-v", "q8_0"}));
 }
 
 TEST(ServeAnswer, CacheTypesOfOthers) {
@@ -180,7 +181,8 @@ TEST(ServeAnswer, NoGraphsWhereNothingElseStarts) {
   const ServeCard room = answer("llama-3.1-8b", l4, ask);
   EXPECT_FALSE(has(room, "--enforce-eager"));
   bool eager = false;
-  for (uint64_t weights = 18 * k_one_gib; weights < 23 * k_one_gib && !eager; weights += 64u << 20) {
+  for (uint64_t weights = 18 * k_one_gib; weights < 23 * k_one_gib && !eager;
+       weights += 64u << 20) {
     ask.weights = weights;
     const ServeCard got = answer("llama-3.1-8b", l4, ask);
     if (!got.fits) break;
@@ -192,8 +194,8 @@ TEST(ServeAnswer, NoGraphsWhereNothingElseStarts) {
 
 // The sampler of so many sequences leaves nothing; fewer start.
 TEST(ServeAnswer, FewerSequencesWhereSoManyDoNotStart) {
-  const ServeCard got = answer("llama-3.1-8b", card("GeForce RTX 4090"),
-                               {.context = 2048, .sequences = 100000});
+  const ServeCard got =
+      answer("llama-3.1-8b", card("GeForce RTX 4090"), {.context = 2048, .sequences = 100000});
   EXPECT_FALSE(got.fits);
   EXPECT_FALSE(got.message.empty());
   EXPECT_EQ(got.started_context, 2048u);
@@ -225,8 +227,9 @@ TEST(ServeAnswer, OtherEngines) {
   EXPECT_TRUE(plain.flags.empty());
   EXPECT_EQ(plain.started_context, plain.max_context / 16 * 16);
   // Of many sequences at once it says how many it holds.
-  const ServeCard many = answer("llama-3.1-8b", card("GeForce RTX 4090"),
-                                {.engine = Engine::transformers, .context = 4096, .sequences = 500});
+  const ServeCard many =
+      answer("llama-3.1-8b", card("GeForce RTX 4090"),
+             {.engine = Engine::transformers, .context = 4096, .sequences = 500});
   EXPECT_FALSE(many.fits);
   EXPECT_EQ(many.started_context, 4096u);
   EXPECT_EQ(many.started_sequences, many.max_sequences);

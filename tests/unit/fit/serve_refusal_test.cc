@@ -16,8 +16,8 @@ std::string refused(const std::string& more, uint64_t tp, Engine engine = Engine
   question.engine = engine;
   question.tp = tp;
   question.type = *cache_type(engine, type);
-  const auto got = serve_refusal(parsed(config(more)), question, card(gpu),
-                                 knowledge::Knowledge::builtin());
+  const auto got =
+      serve_refusal(parsed(config(more)), question, card(gpu), knowledge::Knowledge::builtin());
   if (!got) return "";
   const auto number = got->args.find("number");
   return got->id + (number == got->args.end() ? "" : " " + number->second);
@@ -60,7 +60,8 @@ TEST(ServeRefusal, BlocksOfScalesAreNotCut) {
            "}";
   };
   EXPECT_EQ(refused(fp8("") + R"(,"intermediate_size":1024)", 2), "");
-  EXPECT_EQ(refused(fp8("") + R"(,"intermediate_size":1024)", 4), "block 192");  // three heads of 64
+  EXPECT_EQ(refused(fp8("") + R"(,"intermediate_size":1024)", 4),
+            "block 192");  // three heads of 64
   const std::string spared = fp8(R"(,"modules_to_not_convert":["model.layers.0.self_attn"])");
   EXPECT_EQ(refused(spared, 4), "");
   EXPECT_EQ(refused(spared + R"(,"intermediate_size":1280)", 4), "block 320");
@@ -86,9 +87,8 @@ TEST(ServeRefusal, AQuantisedCacheDividesTheHeads) {
   EXPECT_EQ(refused(R"(,"head_dim":80)", 1, Engine::llama_cpp, "q8_0"), "cache_block 80");
   EXPECT_EQ(refused(R"(,"head_dim":80)", 1, Engine::llama_cpp, "f32"), "");
   EXPECT_EQ(refused(R"(,"v_head_dim":72)", 1, Engine::llama_cpp, "q4_0"), "cache_block 72");
-  const ServeCard got =
-      answer(parsed(config(R"(,"head_dim":80)")), card("L4"),
-             {.engine = Engine::llama_cpp, .weights = 1u << 30, .type = "q8_0"});
+  const ServeCard got = answer(parsed(config(R"(,"head_dim":80)")), card("L4"),
+                               {.engine = Engine::llama_cpp, .weights = 1u << 30, .type = "q8_0"});
   EXPECT_FALSE(got.fits);
   EXPECT_TRUE(got.flags.empty());
   EXPECT_EQ(got.message,
@@ -133,8 +133,8 @@ TEST(ServeRefusal, OldCards) {
   EXPECT_EQ(option(answer("qwen2.5-1.5b", card("A10"), {.context = 4096}), "--dtype"), "");
   ServedModel awq = model("qwen2.5-1.5b");
   awq.config.quantisation = "awq";
-  EXPECT_EQ(option(answer(awq, card("Tesla T4"), {.context = 4096, .weights = 1u << 30}), "--dtype"),
-            "");
+  EXPECT_EQ(
+      option(answer(awq, card("Tesla T4"), {.context = 4096, .weights = 1u << 30}), "--dtype"), "");
 }
 
 }  // namespace serve_refusal_test

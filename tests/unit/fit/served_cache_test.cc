@@ -74,9 +74,9 @@ Engine engine_of(const Log& log) {
 }
 
 CacheUse use_of(const Log& log, const ServedModel& model) {
-  return CacheUse(model, {engine_of(log), *cache_type(engine_of(log), log.text.at("type")),
-                          log.whole("tp", 1), log.whole("batched", 8192), log.whole("states", 2),
-                          log.whole("flight", 2)});
+  return CacheUse(
+      model, {engine_of(log), *cache_type(engine_of(log), log.text.at("type")), log.whole("tp", 1),
+              log.whole("batched", 8192), log.whole("states", 2), log.whole("flight", 2)});
 }
 
 // Errors in percent.
@@ -97,8 +97,8 @@ void say(const char* what, const Errors& errors) {
 }
 
 TEST(ServedCache, TokensOfPublicLogs) {
-  for (const auto& [set, count] : {std::pair("first", 12u), std::pair("last", 8u), std::pair("unseen", 12u),
-                                    std::pair("settled", 4u)}) {
+  for (const auto& [set, count] : {std::pair("first", 12u), std::pair("last", 8u),
+                                   std::pair("unseen", 12u), std::pair("settled", 4u)}) {
     Errors errors;
     for (const Log& log : logs()) {
       if (log.text.at("set") != set || log.number("tokens") < 0 || log.number("cache_gib") < 0)
@@ -227,6 +227,14 @@ TEST(ServedCache, PagesHoldStates) {
   const CacheUse use = use_of(log, model);
   EXPECT_EQ(use.page_tokens(), 2096u);
   EXPECT_EQ(use.bytes(1, 1), 10u * 2096 * 1024 * (1 + 3 * 2));
+}
+
+// A start of SGLang with 9.48 GiB of both on each of two GPUs printed 186 states, at most 62 sequences.
+TEST(ServedCache, StatesOfSglang) {
+  Log log;
+  log.text = {{"config", "qwen3.5-9b"}, {"engine", "sglang"}, {"type", "auto"}, {"tp", "2"}};
+  const ServedModel model = model_of(log);
+  EXPECT_EQ(use_of(log, model).most_sequences(static_cast<uint64_t>(9.48 * k_gib), 1), 62u);
 }
 
 TEST(ServedCache, PaddingOfLlamaCpp) {

@@ -64,9 +64,7 @@ TEST(ServedModel, WindowsThatAreNone) {
   const auto kinds = [](const std::string& more) {
     std::string out;
     for (const CacheLayer& layer : parsed(config(more)).cache)
-      out += layer.kind == CacheKind::full     ? 'f'
-             : layer.kind == CacheKind::window ? 'w'
-                                               : 'c';
+      out += layer.kind == CacheKind::full ? 'f' : layer.kind == CacheKind::window ? 'w' : 'c';
     return out;
   };
   const std::string sliding = R"(,"layer_types":["sliding_attention","full_attention"])";
@@ -239,6 +237,12 @@ TEST(ServedWeights, TheCpuKeepsGgufsEmbedding) {
   EXPECT_EQ(got.gpu_bytes, 810u);
   EXPECT_EQ(got.layer_bytes, 60u);
   EXPECT_EQ(got.output_bytes, 700u);
+  // Sums of a hostile header end at a bound.
+  std::vector<formats::Tensor> many(64, tensors[2]);
+  for (formats::Tensor& one : many) one.bytes = uint64_t{1} << 60;
+  for (const uint64_t gpus : {1, 3})
+    EXPECT_EQ(served_weights(llama, many, Engine::llama_cpp, gpus, "m")->gpu_bytes,
+              uint64_t{1} << 60);
   llama.config.tied = true;  // the output is a second copy of it
   tensors.erase(tensors.begin() + 1);
   EXPECT_EQ(served_weights(llama, tensors, Engine::llama_cpp, 1, "m")->gpu_bytes, 1110u);

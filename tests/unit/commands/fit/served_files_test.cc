@@ -51,16 +51,14 @@ TEST(ServedFiles, OfAFolderTheEngineOpensWhatItReads) {
             "/m: a");
   // GGUF beside a config.json alone; weights of another kind are the model.
   EXPECT_EQ(served({{"config.json", k_config}, {"q4.gguf", gguf("t", 1)}}, ""), "/m/q4.gguf: t");
-  EXPECT_EQ(served({{"config.json", k_config},
-                    {"q4.gguf", gguf("t", 1)},
-                    {"training_args.bin", "x"}},
-                   ""),
-            "/m/q4.gguf: t");
-  EXPECT_EQ(served({{"config.json", k_config},
-                    {"q4.gguf", gguf("t", 1)},
-                    {"pytorch_model.bin", "x"}},
-                   ""),
-            "/m:");
+  EXPECT_EQ(
+      served({{"config.json", k_config}, {"q4.gguf", gguf("t", 1)}, {"training_args.bin", "x"}},
+             ""),
+      "/m/q4.gguf: t");
+  EXPECT_EQ(
+      served({{"config.json", k_config}, {"q4.gguf", gguf("t", 1)}, {"pytorch_model.bin", "x"}},
+             ""),
+      "/m:");
   EXPECT_EQ(served({{"config.json", k_config},
                     {"q4.gguf", gguf("t", 1)},
                     {"model.safetensors", safetensors("a")}},
@@ -71,10 +69,9 @@ TEST(ServedFiles, OfAFolderTheEngineOpensWhatItReads) {
 }
 
 TEST(ServedFiles, PartsOfGgufAreOneModel) {
-  const std::map<std::string, std::string> parts = {
-      {"q-00001-of-00003.gguf", gguf("a", 3)},
-      {"q-00002-of-00003.gguf", gguf("b", 3, false)},
-      {"q-00003-of-00003.gguf", gguf("c", 3, false)}};
+  const std::map<std::string, std::string> parts = {{"q-00001-of-00003.gguf", gguf("a", 3)},
+                                                    {"q-00002-of-00003.gguf", gguf("b", 3, false)},
+                                                    {"q-00003-of-00003.gguf", gguf("c", 3, false)}};
   EXPECT_EQ(served(parts, ""), "/m/q-00001-of-00003.gguf: a b c");
   EXPECT_EQ(served(parts, "/q-00001-of-00003.gguf"), "/m/q-00001-of-00003.gguf: a b c");
   // The metadata is that of the first part whichever is named.
