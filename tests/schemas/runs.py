@@ -223,7 +223,8 @@ served() { mkdir -p "$TMP/$1" && cp $C/$1.json "$TMP/$1/config.json"; echo "$TMP
 "$CUFIT" fit --json --serve "$(served qwen2.5-7b)" --engine transformers --concurrency 2 --gpu L40S
 tiny_gguf "$TMP/tiny.gguf"
 "$CUFIT" fit --json --serve "$TMP/tiny.gguf" --gpu 1GiB --kv-cache-dtype q8_0
-"$CUFIT" fit --json --serve "$TMP/tiny.gguf" --gpu 850MiB
+"$CUFIT" fit --json --serve "$TMP/tiny.gguf" --gpu 1430MiB --context 1024
+"$CUFIT" fit --json --serve "$(served qwen2.5-7b)" --gpu L4 --tp 7
 "$CUFIT" fit --json --serve "$TMP/tiny.gguf" """),
     ("fit of programs that fail", ["cufit.fit/1"], """
 FIT_CASE=failing FIT_OWN=8 FIT_EXIT=1 "$CUFIT" fit --json -- tests/fit/python train.py

@@ -75,6 +75,7 @@ Result<fit::ServeAnswer> answer_serving(const Context& context, const FitServeRe
                                          files.config_name));
   CUFIT_TRY(answer, fit::serve_answer(model, std::move(weights), question, context.knowledge,
                                       files.config_name));
+  answer.served = std::move(files.served);
   if (files.missing_bytes != 0)
     answer.warnings.emplace_back("cut_off", format_bytes(files.missing_bytes));
   return answer;

@@ -2,8 +2,11 @@
 #include "commands/fit/model_files.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/format.h"
+#include "base/number.h"
+#include "base/path.h"
 #include "fit/model_kind.h"
 
 namespace cufit::commands {
@@ -16,23 +19,25 @@ constexpr size_t k_most_config = 16u << 20, k_most_index = 100u << 20, k_most_fi
 // Files beside a model's own that end in .safetensors.
 constexpr std::string_view k_not_weights[] = {"adapter_model", "optimizer", "training_args"};
 
-std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+// Of how many parts a file is one: 3 of "model-00001-of-00003.safetensors"; 0: none.
+uint64_t parts_of(std::string_view name) {
+  const size_t of = name.rfind("-of-"), end = name.rfind('.');
+  if (of == std::string_view::npos || end == std::string_view::npos || end < of + 4) return 0;
+  return parse_uint(name.substr(of + 4, end - of - 4)).value_or(0);
 }
 
 class ModelReader {
  public:
   explicit ModelReader(const host::Host& files) : files_(files) {}
 
-  Result<ModelFiles> read(const std::string& path, bool config_beside) {
+  Result<ModelFiles> read(const std::string& path) {
     CUFIT_TRY(status, files_.status(path));
     if (status.is_directory) {
       if (Result<void> done = folder(path); !done) return done.error();
     } else {
       if (Result<void> done = file(path); !done) return done.error();
-      if (config_beside || fit::kind_of_tensors(found_.tensors).architecture.empty())
-        if (Result<void> done = config(folder_of(path) + "/config.json"); !done)
+      if (fit::kind_of_tensors(found_.tensors).architecture.empty())
+        if (Result<void> done = config(path_in(parent_folder(path), "config.json")); !done)
           return done.error();
     }
     return std::move(found_);
@@ -45,6 +50,7 @@ class ModelReader {
     found_.missing_bytes += header.missing_bytes;
     found_.weights = true;
     std::move(header.tensors.begin(), header.tensors.end(), std::back_inserter(found_.tensors));
+    found_.names.emplace_back(file_name(path));
     return {};
   }
 
@@ -97,11 +103,23 @@ class ModelReader {
       // Variants of the same weights stand side by side: "model.fp16.safetensors".
       for (const char* usual : {"model.safetensors", "diffusion_pytorch_model.safetensors"})
         if (std::find(files.begin(), files.end(), usual) != files.end()) files = {usual};
+      if (Result<void> done = all_parts(path, files); !done) return done;
     }
     if (files.size() > k_most_files)
       return fail(Code::unsupported, format("{}: {} files of weights", path, files.size()));
     for (const std::string& name : files)
       if (Result<void> done = file(path + "/" + name); !done) return done;
+    return {};
+  }
+
+  // Without an index their names say how many there should be.
+  static Result<void> all_parts(const std::string& path, const std::vector<std::string>& files) {
+    std::map<uint64_t, uint64_t> there;
+    for (const std::string& name : files) ++there[parts_of(name)];
+    for (const auto& [parts, count] : there)
+      if (count < parts)
+        return fail(Code::unsupported,
+                    format("{}: there are {} of the {} parts of the model", path, count, parts));
     return {};
   }
 
@@ -111,9 +129,8 @@ class ModelReader {
 
 }  // namespace
 
-Result<ModelFiles> read_model_files(const host::Host& files, const std::string& path,
-                                    bool config_beside) {
-  return ModelReader(files).read(path, config_beside);
+Result<ModelFiles> read_model_files(const host::Host& files, const std::string& path) {
+  return ModelReader(files).read(path);
 }
 
 }  // namespace cufit::commands

@@ -20,11 +20,10 @@ struct ModelFiles {
   std::string config_path;
   uint64_t missing_bytes = 0;
   bool weights = false;
+  std::vector<std::string> names;  // of the files of weights, within their folder
 };
 
-// `path`: a .safetensors file, or a folder. With `config_beside` the config.json beside a file is
-// read whatever its tensors are.
-Result<ModelFiles> read_model_files(const host::Host& files, const std::string& path,
-                                    bool config_beside = false);
+// `path`: a .safetensors file, or a folder.
+Result<ModelFiles> read_model_files(const host::Host& files, const std::string& path);
 
 }  // namespace cufit::commands

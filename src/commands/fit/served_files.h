@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of a model that is served: safetensors with their config.json, or GGUF in one file or
-// several parts.
+// several parts. Engines open a folder of safetensors, whichever of its files was named.
 #pragma once
 
 #include <string>
@@ -17,6 +17,7 @@ struct ServedFiles {
   formats::DecoderConfig config;
   std::vector<formats::Tensor> tensors;  // none: there is a config.json alone
   std::string config_name;               // of the file that says what the model is
+  std::string served;                    // what the engine opens: a folder, the first part of GGUF
   uint64_t missing_bytes = 0;
   bool gguf = false;
 };

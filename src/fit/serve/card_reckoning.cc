@@ -6,27 +6,15 @@
 #include <map>
 
 #include "base/format.h"
+#include "base/largest_that.h"
+#include "fit/serve/refusal.h"
 
 namespace cufit::fit {
 namespace {
 
 constexpr ComputeCapability k_first_with_fp8{8, 9};
-constexpr uint64_t k_least_context = 256;  // less serves nobody
+constexpr uint64_t k_last_sequences = 16;  // that plans go down to by themselves
 constexpr double k_reckoned_gib = 1073741824;
-
-// Binary search: the largest value up to `most` for which `fits`, 0 where 1 does not.
-uint64_t largest_that(uint64_t most, const std::function<bool(uint64_t)>& fits) {
-  if (most == 0 || !fits(1)) return 0;
-  uint64_t low = 1, high = most;
-  while (low < high) {
-    const uint64_t middle = low + (high - low + 1) / 2;
-    if (fits(middle))
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  return low;
-}
 
 std::string gib_text(uint64_t bytes) {
   return format("{:.2f}", static_cast<double>(bytes) / k_reckoned_gib);
@@ -39,43 +27,28 @@ class CardReckoning {
   }
 
   ServeCard run() {
-    if (refused()) return std::move(out_);
-    const std::vector<StartPlan> plans =
-        start_plans(in_.question, in_.model, out_, in_.sequences, in_.knowledge);
+    out_.refused = serve_refusal(in_.model, in_.question, out_, in_.knowledge);
+    if (out_.refused) {
+      out_.message = message(out_.refused->id, out_.refused->args);
+      return std::move(out_);
+    }
+    const std::vector<StartPlan> plans = plans_for(in_.question, in_.sequences);
     const StartPlan* chosen = nullptr;
     for (const StartPlan& plan : plans)
       if (chosen == nullptr && fits(plan, in_.context, in_.sequences)) chosen = &plan;
     out_.fits = chosen != nullptr;
     // What does not fit as asked is still started, with the plan that leaves most to the cache.
-    if (chosen == nullptr) chosen = &roomiest(plans);
-    figures(*chosen);
+    figures(chosen != nullptr ? *chosen : roomiest(plans));
     if (out_.fits)
       started(*chosen, in_.context, in_.sequences);
     else
-      less(*chosen, plans.front());
+      less(roomiest(plans), plans.front());
     return std::move(out_);
   }
 
  private:
-  // Cards and tensor parallelism that engines do not take.
-  bool refused() {
-    const double least = serving_size(in_.knowledge, in_.question.engine, "least_capability");
-    const std::optional<ComputeCapability> cc = parse_compute_capability(out_.cc);
-    if (cc && cc->major + cc->minor / 10.0 < least - 0.01) {
-      out_.message = message("too_old", {});
-      return true;
-    }
-    const formats::DecoderConfig& config = in_.model.config;
-    const uint64_t tp = in_.question.tp;
-    const bool by_heads =
-        in_.question.engine == Engine::vllm || in_.question.engine == Engine::sglang;
-    if (!by_heads || tp == 1 || config.heads == 0) return false;
-    const bool keys =
-        config.kv_lora_rank != 0 || config.kv_heads % tp == 0 || tp % config.kv_heads == 0;
-    if (config.heads % tp == 0 && keys) return false;
-    out_.message =
-        message("heads", {{"heads", std::to_string(config.heads)}, {"tp", std::to_string(tp)}});
-    return true;
+  std::vector<StartPlan> plans_for(const ServeQuestion& question, uint64_t sequences) const {
+    return start_plans(question, in_.model, out_, sequences, in_.knowledge);
   }
 
   StepMemory step_of(const StartPlan& plan, uint64_t context, uint64_t sequences) const {
@@ -111,11 +84,14 @@ class CardReckoning {
                         [&](uint64_t context) { return fits(plan, context, sequences); });
   }
 
+  // Less serves nobody.
+  uint64_t least_context() const { return std::min(k_serve_least_context, in_.context); }
+
   const StartPlan& roomiest(const std::vector<StartPlan>& plans) const {
     const StartPlan* best = &plans.front();
     // Without CUDA graphs it is slow: only where nothing starts with them.
     for (const StartPlan& plan : plans)
-      if (plan.step.graphs || largest_context(*best, 1) < std::min(k_least_context, in_.context))
+      if (plan.step.graphs || largest_context(*best, 1) < least_context())
         if (available(plan, in_.context, in_.sequences) >
             available(*best, in_.context, in_.sequences))
           best = &plan;
@@ -141,27 +117,62 @@ class CardReckoning {
     const uint64_t limit = cache(plan, in_.question.type).sequence_limit(out_.cache_available);
     if (limit != 0) plan.step.sequences = std::min(plan.step.sequences, limit);
     out_.started_context = context;
+    out_.started_sequences = sequences;
     out_.flags =
         start_flags(in_.question, in_.model, out_, plan, context, sequences, out_.gpu_layers);
   }
 
-  // As much as starts: fewer sequences at once, then a shorter context, then layers on the processor.
+  // As much as starts: fewer sequences at once, then a shorter context, then layers on the CPU.
   void less(const StartPlan& plan, const StartPlan& first) {
     const bool one = fits(plan, in_.context, 1);
     if (!one) say_why(first);
-    uint64_t context = one ? in_.context : largest_context(plan, 1);
-    const uint64_t page = in_.question.engine == Engine::llama_cpp ? 256 : 16;
-    if (!one) context = context / page * page;
-    const uint64_t sequences =
-        in_.question.engine == Engine::llama_cpp || in_.question.engine == Engine::transformers
-            ? std::max<uint64_t>(1, std::min(in_.sequences, out_.max_sequences))
-            : in_.sequences;
-    if (context >= std::min(k_least_context, in_.context)) {
-      started(plan, context, one ? sequences : 1);
+    const bool at_once =
+        in_.question.engine == Engine::llama_cpp || in_.question.engine == Engine::transformers;
+    if (one) {
+      started(plan, in_.context,
+              at_once ? std::clamp<uint64_t>(out_.max_sequences, 1, in_.sequences) : in_.sequences);
       with_fp8(plan);
       return;
     }
+    if (!at_once && with_fewer()) return;
+    if (shorter(plan)) {
+      with_fp8(plan);
+      return;
+    }
+    if (!at_once) {
+      const std::vector<StartPlan> plans = fewer_plans(1);
+      figures(roomiest(plans));
+      if (shorter(roomiest(plans))) return;
+    }
     if (in_.question.engine == Engine::llama_cpp) on_part(plan);
+  }
+
+  std::vector<StartPlan> fewer_plans(uint64_t sequences) const {
+    ServeQuestion fewer = in_.question;
+    fewer.sequences = sequences;
+    return plans_for(fewer, sequences);
+  }
+
+  // A step of fewer sequences takes less. Without CUDA graphs it is slow: at last.
+  bool with_fewer() {
+    const uint64_t most = in_.question.sequences ? in_.sequences : k_last_sequences;
+    for (const bool graphs : {true, false})
+      for (uint64_t sequences = most / 2; sequences != 0; sequences /= 2)
+        for (const StartPlan& plan : fewer_plans(sequences))
+          if (plan.step.graphs == graphs && fits(plan, in_.context, sequences)) {
+            figures(plan);
+            started(plan, in_.context, sequences);
+            return true;
+          }
+    return false;
+  }
+
+  bool shorter(const StartPlan& plan) {
+    const uint64_t page = in_.question.engine == Engine::llama_cpp ? 256 : 16;
+    const uint64_t context = largest_context(plan, 1) / page * page;
+    if (context < least_context()) return false;
+    started(plan, context, 1);
+    return true;
   }
 
   void with_fp8(const StartPlan& plan) {
@@ -174,18 +185,38 @@ class CardReckoning {
     if (context > out_.max_context) out_.fp8_context = context;
   }
 
-  // So many layers with their part of the cache as the card takes; the rest stays with the processor.
+  // `-ngl N` puts the output and the last N - 1 layers on the GPUs, with their part of the cache;
+  // layers for speculation stand between the two and count. The rest stays with the CPU.
   void on_part(const StartPlan& plan) {
-    const uint64_t layers = in_.model.config.layers;
-    const uint64_t cells = cache(plan, in_.question.type).bytes(in_.context, in_.sequences);
     const uint64_t beside = out_.step.activation.upper + out_.step.other.upper;
-    const uint64_t each =
-        in_.weights.layer_bytes + cells / std::max<uint64_t>(1, in_.model.cache.size());
-    if (each == 0 || plan.budget <= beside) return;
-    const uint64_t count = std::min((plan.budget - beside) / each, layers - 1);
-    if (count == 0) return;
-    out_.gpu_layers = count;
-    started(plan, in_.context, in_.sequences);
+    const auto part_fits = [&](uint64_t layers, uint64_t context, uint64_t sequences) {
+      if (std::max(in_.weights.layer_bytes, in_.weights.output_bytes) > plan.budget) return false;
+      ServedModel last;
+      last.config = in_.model.config;
+      const std::vector<CacheLayer>& all = in_.model.cache;  // of a layer one, none or two
+      const uint64_t kept = std::min<uint64_t>(
+          all.size() > in_.model.config.layers ? 2 * layers : layers, all.size());
+      last.cache.assign(all.end() - static_cast<ptrdiff_t>(kept), all.end());
+      const uint64_t each = (layers + in_.question.tp - 1) / in_.question.tp;
+      const uint64_t weights = in_.weights.output_bytes + each * in_.weights.layer_bytes + beside;
+      const uint64_t cells =
+          CacheUse(last, {in_.question.engine, in_.question.type, in_.question.tp})
+              .bytes(context, sequences);
+      return weights <= plan.budget && cells <= plan.budget - weights;
+    };
+    const auto layers_of = [&](uint64_t context, uint64_t sequences) {
+      return largest_that(in_.model.config.layers - 1,
+                          [&](uint64_t layers) { return part_fits(layers, context, sequences); });
+    };
+    uint64_t context = in_.context, sequences = in_.sequences, layers = 0;
+    while ((layers = layers_of(context, sequences)) == 0 && sequences > 1) sequences /= 2;
+    while (layers == 0 && context / 2 >= least_context()) {
+      context = context / 2;
+      layers = layers_of(context, 1);
+    }
+    if (layers == 0) return;
+    out_.gpu_layers = layers + 1 + in_.model.config.next_token_layers;
+    started(plan, context, sequences);
   }
 
   // The usual start is what the engine would have tried.

@@ -6,17 +6,18 @@
 #include <map>
 #include <tuple>
 
+#include "base/largest_that.h"
 #include "formats/model/ggml_type.h"
 
 namespace cufit::fit {
 namespace {
 
 constexpr uint64_t k_vllm_page = 16, k_vllm_latent_page = 64;  // tokens
-constexpr uint64_t k_vllm_batches_in_flight = 2;               // it schedules one step ahead
 constexpr uint64_t k_llama_pad = 256, k_llama_ubatch = 512;    // cells
 // Shares of sglang's pool: windowed layers hold so many tokens of a full one, states so much beside
 // one part of keys and values. Defaults of its 0.5.
 constexpr double k_sglang_window_share = 0.8, k_sglang_state_share = 0.9;
+constexpr uint64_t k_sglang_state_slots = 3;  // of a running sequence; one more serves none
 constexpr uint64_t k_most_search = uint64_t{1} << 40, k_most_cache = uint64_t{1} << 62;
 
 uint64_t blocks_of(uint64_t value, uint64_t step) { return (value + step - 1) / step; }
@@ -27,7 +28,7 @@ uint64_t times(uint64_t a, uint64_t b) {
   return b != 0 && a > most / b ? most : a * b;
 }
 
-// Heads of keys on one GPU: never below one, so they are repeated beyond their number.
+// KV heads on one GPU: never below one, so they are replicated on more GPUs than there are.
 uint64_t heads_of_rank(uint64_t heads, uint64_t tp) { return std::max<uint64_t>(1, heads / tp); }
 
 // Of transformers, which keeps DeepSeek's keys and values as any others.
@@ -37,14 +38,22 @@ uint64_t unpacked_latent(const ServedModel& model) {
   return config.heads * (config.nope_head_dim + config.rope_head_dim + value);
 }
 
+// With sparse attention (DeepSeek V3.2) vLLM and sglang keep the vector in fp8 with a scale in fp32
+// for every 128 elements, and the rotated part in bf16: 656 bytes.
+uint64_t sparse_fp8_bytes(const formats::DecoderConfig& config) {
+  return config.kv_lora_rank + blocks_of(config.kv_lora_rank, 128) * 4 + 2 * config.rope_head_dim;
+}
+
 uint64_t layer_token_bytes(const ServedModel& model, const CacheLayer& layer,
                            const CacheSettings& settings, uint64_t tp) {
   if (layer.kind == CacheKind::state) return 0;
   if (layer.kind == CacheKind::latent) {
     if (settings.engine == Engine::transformers && model.config.nope_head_dim != 0)
       return settings.type.bytes(unpacked_latent(model));
-    return settings.type.bytes(layer.key_dim) +
-           (settings.engine == Engine::transformers ? 0 : layer.index_bytes);
+    if (settings.engine == Engine::transformers) return settings.type.bytes(layer.key_dim);
+    if (layer.index_bytes != 0 && settings.type.block_bytes == 1)
+      return sparse_fp8_bytes(model.config) + layer.index_bytes;
+    return settings.type.bytes(layer.key_dim) + layer.index_bytes;
   }
   const uint64_t heads = heads_of_rank(layer.kv_heads, tp);
   return settings.type.bytes(heads * layer.key_dim) + settings.type.bytes(heads * layer.value_dim);
@@ -176,7 +185,7 @@ void CacheUse::several_groups() {
 }
 
 uint64_t CacheUse::blocks(const Group& group, uint64_t context) const {
-  const uint64_t in_flight = k_vllm_batches_in_flight * settings_.batched_tokens;
+  const uint64_t in_flight = settings_.batches_in_flight * settings_.batched_tokens;
   switch (group.kind) {
     case CacheKind::state:
       return groups_.size() == 1 ? 1 : settings_.states;
@@ -226,7 +235,8 @@ uint64_t CacheUse::pooled_bytes(uint64_t context, uint64_t sequences) const {
                       static_cast<double>(window) * (full == 0 ? 1 : k_sglang_window_share);
   double sum = each * static_cast<double>(context) * static_cast<double>(sequences);
   if (state != 0) {
-    const double states = static_cast<double>(state) * static_cast<double>(sequences + 1);
+    const double states =
+        static_cast<double>(state) * (static_cast<double>(sequences) * k_sglang_state_slots + 1);
     sum = full + window == 0 ? states
                              : std::max(sum * (1 + k_sglang_state_share),
                                         states * (1 + k_sglang_state_share) / k_sglang_state_share);
@@ -242,17 +252,8 @@ uint64_t CacheUse::bytes(uint64_t context, uint64_t sequences) const {
 }
 
 uint64_t CacheUse::largest_context(uint64_t available, uint64_t sequences, uint64_t most) const {
-  most = std::min(most, k_most_search);
-  if (most == 0 || bytes(1, sequences) > available) return 0;
-  uint64_t low = 1, high = most;  // `low` fits
-  while (low < high) {
-    const uint64_t middle = low + (high - low + 1) / 2;
-    if (bytes(middle, sequences) <= available)
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  return low;
+  return largest_that(std::min(most, k_most_search),
+                      [&](uint64_t context) { return bytes(context, sequences) <= available; });
 }
 
 uint64_t CacheUse::most_sequences(uint64_t available, uint64_t context) const {
@@ -260,15 +261,8 @@ uint64_t CacheUse::most_sequences(uint64_t available, uint64_t context) const {
     const uint64_t pool = block_bytes_ == 0 ? 0 : available / block_bytes_;
     return pool / std::max<uint64_t>(1, request_blocks(context));
   }
-  uint64_t low = 0, high = uint64_t{1} << 20;
-  while (low < high) {
-    const uint64_t middle = low + (high - low + 1) / 2;
-    if (bytes(context, middle) <= available)
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  return low;
+  return largest_that(uint64_t{1} << 20,
+                      [&](uint64_t sequences) { return bytes(context, sequences) <= available; });
 }
 
 uint64_t CacheUse::sequence_limit(uint64_t available) const {

@@ -32,6 +32,8 @@ struct CacheSettings {
   // Of a recurrent layer and sequence: one to write and one to start from while prefixes are cached,
   // as vLLM 0.33 does for every model.
   uint64_t states = 2;
+  // Steps whose tokens a windowed layer holds at once: vLLM schedules one ahead, 0.25 did not.
+  uint64_t batches_in_flight = 2;
 };
 
 // Of all layers that keep keys and values of a token, each head once: what tensor parallelism

@@ -109,9 +109,14 @@ CacheLayer attention_cache(const DecoderConfig& config, uint64_t layer, LayerPar
     out.key_dim = out.value_dim = config.global_head_dim;
     if (config.global_kv_heads != 0) out.kv_heads = config.global_kv_heads;
   }
-  if (part == LayerPart::window || part == LayerPart::chunk) {
-    out.kind = part == LayerPart::window ? CacheKind::window : CacheKind::chunk;
-    out.window = part == LayerPart::window ? config.window : config.chunk;
+  // A window of nothing, or one that is off, is none: the layer sees all.
+  if (part == LayerPart::window && config.window != 0 && !config.window_off) {
+    out.kind = CacheKind::window;
+    out.window = config.window;
+  }
+  if (part == LayerPart::chunk && config.chunk != 0) {
+    out.kind = CacheKind::chunk;
+    out.window = config.chunk;
   }
   return out;
 }
@@ -152,7 +157,7 @@ CacheLayer mamba_cache(const DecoderConfig& config, LayerPart part) {
     if (config.state_heads != 0 && config.state_head_dim != 0)
       inner = config.state_heads * config.state_head_dim;
     const uint64_t groups = config.state_groups == 0 ? 1 : config.state_groups;
-    out.kv_heads = groups;                                       // repeated as heads of keys are
+    out.kv_heads = groups;                                       // replicated as KV heads are
     out.replicated_conv = 2 * config.state_size * (kernel - 1);  // of one group
     out.conv_elements = inner * (kernel - 1) + groups * out.replicated_conv;
     out.state_elements = inner * config.state_size;

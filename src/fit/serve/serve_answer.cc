@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "fit/serve/card_reckoning.h"
+#include "fit/serve/context_length.h"
 
 namespace cufit::fit {
 namespace {
@@ -13,26 +14,26 @@ constexpr uint64_t k_serve_most_context = uint64_t{1} << 30;
 
 bool checks_length(Engine engine) { return engine == Engine::vllm || engine == Engine::sglang; }
 
-Result<uint64_t> context_of(const ServedModel& model, const ServeQuestion& question,
+Result<uint64_t> context_of(const ContextLength& length, const ServeQuestion& question,
                             const std::string& name) {
   if (question.context) {
     if (*question.context > k_serve_most_context)
       return fail(Code::usage,
                   format("`--context {}`: at most {}", *question.context, k_serve_most_context));
-    if (checks_length(question.engine) && model.max_context != 0 &&
-        *question.context > model.max_context)
+    if (checks_length(question.engine) && length.most != 0 && *question.context > length.most)
       return fail(Code::usage, format("`--context {}`: the model is made for {}, and the engine "
                                       "takes no more",
-                                      *question.context, model.max_context));
+                                      *question.context, length.most));
     return *question.context;
   }
-  if (model.max_context == 0)
+  if (length.usual == 0)
     return fail(Code::usage,
                 format("{}: says no length that it is made for; name one with `--context`", name));
-  return model.max_context;
+  return length.usual;
 }
 
-void add_serve_warnings(ServeAnswer& out, const ServedModel& model, const ServeQuestion& question) {
+void add_serve_warnings(ServeAnswer& out, const ServedModel& model, const ServeQuestion& question,
+                        const ContextLength& length) {
   const auto add = [&](const char* id, std::string detail) {
     out.warnings.emplace_back(id, std::move(detail));
   };
@@ -47,8 +48,8 @@ void add_serve_warnings(ServeAnswer& out, const ServedModel& model, const ServeQ
     else if (model.config.kv_heads != 0 && question.tp > model.config.kv_heads)
       add("repeated_heads", std::to_string(model.config.kv_heads));
   }
-  if (question.context && model.max_context != 0 && *question.context > model.max_context)
-    add("beyond_length", std::to_string(model.max_context));
+  if (question.context && length.most != 0 && *question.context > length.most)
+    add("beyond_length", std::to_string(length.most));
   if (question.engine == Engine::llama_cpp && model.config.kv_lora_rank != 0)
     add("llama_latent", "");
   if (question.engine == Engine::llama_cpp) add("flash_attention", "");
@@ -69,7 +70,8 @@ Result<ServeAnswer> serve_answer(const ServedModel& model, ServedWeights weights
                                  const ServeQuestion& question,
                                  const knowledge::Knowledge& knowledge, const std::string& name) {
   ServeAnswer out;
-  CUFIT_TRY(context, context_of(model, question, name));
+  const ContextLength length = context_length(model.config, question.engine);
+  CUFIT_TRY(context, context_of(length, question, name));
   out.engine = question.engine;
   out.tp = question.tp;
   out.context = context;
@@ -83,9 +85,8 @@ Result<ServeAnswer> serve_answer(const ServedModel& model, ServedWeights weights
   StepSettings usual;
   if (question.engine == Engine::transformers) usual = {context, out.sequences, false};
   out.step = step_memory(model, question.engine, question.tp, usual, knowledge);
-  add_serve_warnings(out, model, question);
-  const uint64_t most =
-      model.max_context == 0 ? k_serve_most_context : std::max(model.max_context, context);
+  add_serve_warnings(out, model, question, length);
+  const uint64_t most = length.most == 0 ? k_serve_most_context : std::max(length.most, context);
   const Serving serving{model, out.weights, question, knowledge, context, out.sequences, most};
   for (const Card& card : question.cards) out.cards.push_back(reckon_card(serving, card));
   return out;

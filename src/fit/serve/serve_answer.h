@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +16,8 @@
 
 namespace cufit::fit {
 
+constexpr uint64_t k_serve_least_context = 256;  // tokens; less serves nobody
+
 struct ServeQuestion {
   Engine engine = Engine::vllm;
   uint64_t tp = 1;
@@ -23,14 +26,22 @@ struct ServeQuestion {
   std::vector<Card> cards;
 };
 
+// Why no memory helps: "report.serve.refused.<id>" and what stands in its text.
+struct ServeRefusal {
+  std::string id;
+  std::map<std::string, std::string> args;
+};
+
 struct ServeCard : Card {
   bool fits = false;
   uint64_t max_context = 0;        // for the sequences asked for, with `flags`
   uint64_t max_sequences = 0;      // of the context asked for, with `flags`
   std::vector<std::string> flags;  // words of a command line; none: nothing makes it start
-  uint64_t started_context = 0;    // what `flags` ask for
-  uint64_t gpu_layers = 0;         // llama.cpp: of the model's, where not all are on the GPU
-  std::string message;             // of the engine, where the question as asked does not start
+  // What `flags` ask for; of transformers what was found to start.
+  uint64_t started_context = 0, started_sequences = 0;
+  uint64_t gpu_layers = 0;  // llama.cpp: `-ngl`, the output and layers from the end; 0: all
+  std::optional<ServeRefusal> refused;
+  std::string message;  // of the engine, where the question as asked does not start
   StepMemory step;
   uint64_t budget = 0;  // that the engine may use: all but `step` and weights is cache
   uint64_t cache_available = 0, cache_needed = 0;  // of one GPU; available after upper values
@@ -39,6 +50,7 @@ struct ServeCard : Card {
 
 struct ServeAnswer {
   Engine engine = Engine::vllm;
+  std::string served;  // what the engine opens: a folder or a file
   uint64_t tp = 1, context = 0, sequences = 1;
   CacheType type;
   ServedWeights weights;

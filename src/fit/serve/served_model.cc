@@ -33,6 +33,7 @@ constexpr std::string_view k_not_decoders[] = {"bert",
                                                "mllama",
                                                "xlstm",
                                                "recurrent_gemma",
+                                               "longcat_flash",
                                                "dbrx",
                                                "kimi_linear",
                                                "minimax",
@@ -129,7 +130,6 @@ constexpr std::string_view k_checked[] = {"llama",
                                           "hunyuan_v1_moe",
                                           "hunyuan_v1_dense",
                                           "seed_oss",
-                                          "longcat_flash",
                                           "dots1",
                                           "baichuan",
                                           "chatglm",
@@ -167,7 +167,7 @@ Result<void> complete_heads(DecoderConfig& config, const std::string& name) {
   if (config.heads != 0 && config.head_dim == 0)
     return fail(Code::malformed, format("{}: heads of no length", name));
   if (config.kv_heads > config.heads)
-    return fail(Code::malformed, format("{}: {} heads of keys for {} of queries", name,
+    return fail(Code::malformed, format("{}: {} KV heads for {} attention heads", name,
                                         config.kv_heads, config.heads));
   return {};
 }
@@ -191,7 +191,6 @@ Result<ServedModel> served_model(DecoderConfig config, const std::string& name) 
   }
   if (out.cache.empty())
     return fail(Code::malformed, format("{}: no layer keeps anything of a sequence", name));
-  out.max_context = config.max_length;
   out.config = std::move(config);
   return out;
 }

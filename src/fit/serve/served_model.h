@@ -35,7 +35,6 @@ struct CacheLayer {
 struct ServedModel {
   formats::DecoderConfig config;
   std::vector<CacheLayer> cache;  // of the layers that keep something of their own
-  uint64_t max_context = 0;       // that the model was made for; 0: not said
   // "report.serve.warning.<id>" and its detail.
   std::vector<std::pair<std::string, std::string>> assumed;
 };

@@ -10,9 +10,12 @@ namespace cufit::fit {
 namespace {
 
 constexpr double k_plan_gib = 1073741824, k_plan_mib = 1048576;
+// What vLLM does where it is not told: 0.92 of the card since 0.2x (0.9 before), steps of 2048 tokens
+// and 256 sequences; 8192 and 1024 from 70 GiB on, but not on an A100.
+constexpr double k_vllm_usual = 0.92, k_vllm_most = 0.95;
 constexpr uint64_t k_usual_sequences = 256, k_few_batch = 2048;
-constexpr double k_vllm_usual = 0.9, k_vllm_most = 0.95;
-constexpr double k_vllm_large_card = 70 * k_plan_gib;  // where its usual step has 8192 tokens
+constexpr uint64_t k_large_sequences = 1024, k_large_batch = 8192;
+constexpr double k_vllm_large_card = 70 * k_plan_gib;
 constexpr double k_plan_margin = 256 * k_plan_mib;
 
 double as_real(uint64_t value) { return static_cast<double>(value); }
@@ -32,8 +35,10 @@ std::vector<StartPlan> vllm_plans(const ServeQuestion& question, const Card& car
                                   uint64_t sequences, const knowledge::Knowledge& knowledge) {
   const bool large = as_real(card.total) >= k_vllm_large_card && !contains(card.name, "A100");
   StartPlan plan;
-  plan.step.sequences = std::max(sequences, question.sequences ? sequences : k_usual_sequences);
-  plan.step.batched_tokens = std::max<uint64_t>(large ? 8192 : k_few_batch, plan.step.sequences);
+  const uint64_t usual = large ? k_large_sequences : k_usual_sequences;
+  plan.step.sequences = std::max(sequences, question.sequences ? sequences : usual);
+  plan.step.batched_tokens =
+      std::max<uint64_t>(large ? k_large_batch : k_few_batch, plan.step.sequences);
   const double most = most_of_card(card, knowledge);
   std::vector<StartPlan> out;
   const auto add = [&](double share) {
@@ -44,6 +49,10 @@ std::vector<StartPlan> vllm_plans(const ServeQuestion& question, const Card& car
   add(std::min(k_vllm_usual, most));
   if (most > k_vllm_usual) add(most);
   plan.step.batched_tokens = std::max<uint64_t>(k_few_batch, sequences);
+  if (large && !question.sequences) {
+    plan.step.sequences = std::max(sequences, k_usual_sequences);
+    add(most);
+  }
   if (!question.sequences) plan.step.sequences = std::max<uint64_t>(sequences, 16);
   add(most);
   plan.step.graphs = false;

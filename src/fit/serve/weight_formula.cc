@@ -50,16 +50,6 @@ uint64_t state_weights(const DecoderConfig& c) {
   return c.hidden * (inner + conv + c.state_heads) + conv * c.conv_kernel + inner * c.hidden;
 }
 
-bool has_experts(const DecoderConfig& c, uint64_t layer) {
-  if (c.experts == 0 || layer < c.first_dense) return false;
-  for (const uint64_t dense : c.dense_layers)
-    if (dense == layer) return false;
-  if (c.expert_period <= 1) return true;
-  if (starts_with(c.model_type, "qwen") || starts_with(c.model_type, "llama4"))
-    return (layer + 1) % c.expert_period == 0;
-  return layer % c.expert_period == c.expert_offset;
-}
-
 uint64_t mlp_weights(const DecoderConfig& c, uint64_t layer) {
   const uint64_t matrices = c.gated ? 3 : 2;
   if (!has_experts(c, layer)) return matrices * c.hidden * c.intermediate;
@@ -70,6 +60,16 @@ uint64_t mlp_weights(const DecoderConfig& c, uint64_t layer) {
 }
 
 }  // namespace
+
+bool has_experts(const formats::DecoderConfig& c, uint64_t layer) {
+  if (c.experts == 0 || layer < c.first_dense) return false;
+  for (const uint64_t dense : c.dense_layers)
+    if (dense == layer) return false;
+  if (c.expert_period <= 1) return true;
+  if (starts_with(c.model_type, "qwen") || starts_with(c.model_type, "llama4"))
+    return (layer + 1) % c.expert_period == 0;
+  return layer % c.expert_period == c.expert_offset;
+}
 
 Result<uint64_t> reckoned_weight_bytes(const ServedModel& model, const std::string& name) {
   const DecoderConfig& c = model.config;

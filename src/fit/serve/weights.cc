@@ -12,7 +12,6 @@ namespace {
 
 using formats::Tensor;
 
-constexpr uint64_t k_vocab_padding = 64;                // of vLLM and sglang
 constexpr uint64_t k_most_weights = uint64_t{1} << 60;  // sums of hostile headers stop here
 
 bool named(const Tensor& tensor, std::string_view part) { return contains(tensor.name, part); }
@@ -69,9 +68,11 @@ bool is_key_or_value(const Tensor& tensor) {
   return !named(tensor, "linear_attn") && (named(tensor, "k_proj") || named(tensor, "v_proj"));
 }
 
+uint64_t capped(uint64_t sum, uint64_t bytes) { return std::min(sum + bytes, k_most_weights); }
+
 uint64_t split_over(uint64_t bytes, uint64_t parts) { return (bytes + parts - 1) / parts; }
 
-// Heads of keys beyond their number are repeated; the vocabulary is padded, then split.
+// KV heads are replicated on more GPUs than there are; the vocabulary is padded, then split.
 uint64_t gpu_bytes_of(const Tensor& tensor, uint64_t bytes, const formats::DecoderConfig& config,
                       uint64_t tp) {
   if (is_vocabulary(tensor)) {
@@ -101,39 +102,39 @@ void add_types(std::span<const Tensor> tensors, ServedWeights& out) {
                    [](const auto& a, const auto& b) { return a.second > b.second; });
 }
 
-// Whole layers on each GPU, in the order of the file; the embedding stays with the processor, and
-// a tied output is a second copy of it.
+// Whole layers on each GPU, in the order of the file; the embedding stays with the CPU, and a tied
+// output is a second copy of it.
 ServedWeights ggml_weights(const ServedModel& model, std::span<const Tensor> tensors,
                            uint64_t gpus) {
   ServedWeights out;
   std::map<uint64_t, uint64_t> layers;
   for (const Tensor& tensor : tensors) {
-    out.bytes += tensor.bytes;
+    out.bytes = capped(out.bytes, tensor.bytes);
     const bool embedding =
         starts_with(tensor.name, "token_embd") || starts_with(tensor.name, "per_layer_token_embd");
     if (embedding) {
-      out.host_bytes += tensor.bytes;
+      out.host_bytes = capped(out.host_bytes, tensor.bytes);
       if (!model.config.tied || !starts_with(tensor.name, "token_embd")) continue;
     }
     const uint64_t layer = layer_of(tensor.name, model.config.layers);
     if (layer > model.config.layers || (layer == model.config.layers && named(tensor, "blk."))) {
-      out.left_out += tensor.bytes;
+      out.left_out = capped(out.left_out, tensor.bytes);
       continue;
     }
-    layers[layer] += tensor.bytes;
+    layers[layer] = capped(layers[layer], tensor.bytes);
   }
   uint64_t sum = 0;
   for (const auto& [layer, bytes] : layers) {
-    sum += bytes;
+    sum = capped(sum, bytes);
     if (layer < model.config.layers) out.layer_bytes = std::max(out.layer_bytes, bytes);
   }
+  out.output_bytes = layers[model.config.layers];
   // The last GPU has the output as well.
   const uint64_t each = (model.config.layers + gpus) / gpus;
-  out.gpu_bytes = gpus == 1
-                      ? sum
-                      : std::min(sum, (each - 1) * out.layer_bytes +
-                                          std::max(out.layer_bytes, layers[model.config.layers]));
-  out.bytes -= out.left_out;
+  const uint64_t last = std::max(out.layer_bytes, out.output_bytes);
+  const bool within = out.layer_bytes <= k_most_weights / each;
+  out.gpu_bytes = gpus == 1 || !within ? sum : std::min(sum, (each - 1) * out.layer_bytes + last);
+  out.bytes -= std::min(out.bytes, out.left_out);
   return out;
 }
 
@@ -156,16 +157,16 @@ Result<ServedWeights> served_weights(const ServedModel& model, std::span<const T
   }
   for (const Tensor& tensor : tensors) {
     if (is_left_out(tensor, model.config)) {
-      out.left_out += tensor.bytes;
+      out.left_out = capped(out.left_out, tensor.bytes);
       continue;
     }
     const uint64_t bytes = loaded_bytes(tensor, model.config);
-    out.cast_bytes += tensor.bytes - bytes;
-    out.bytes = std::min(out.bytes + bytes, k_most_weights);
+    out.cast_bytes = capped(out.cast_bytes, tensor.bytes - bytes);
+    out.bytes = capped(out.bytes, bytes);
     const uint64_t each = engine == Engine::transformers
                               ? split_over(bytes, tp)
                               : gpu_bytes_of(tensor, bytes, model.config, tp);
-    out.gpu_bytes = std::min(out.gpu_bytes + each, k_most_weights);
+    out.gpu_bytes = capped(out.gpu_bytes, each);
   }
   add_types(tensors, out);
   return out;

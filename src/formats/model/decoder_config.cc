@@ -16,6 +16,7 @@ constexpr uint64_t k_decoder_most = uint64_t{1} << 20,
                    k_decoder_longest_context = uint64_t{1} << 32;
 constexpr uint64_t k_decoder_most_layers = 4096;
 constexpr size_t k_decoder_text = 4096;
+constexpr double k_decoder_most_factor = 1e6;  // of stretched positions
 
 // Where the text model's members stand in the config of a model of several parts.
 constexpr const char* k_text_parts[] = {"text_config", "llm_config", "language_config",
@@ -33,7 +34,10 @@ class DecoderReader {
 
   Result<DecoderConfig> run() {
     names();
+    quantisation();
     sizes();
+    heads();
+    positions();
     layers();
     recurrent();
     experts();
@@ -103,6 +107,9 @@ class DecoderReader {
       out_.tied = tied->boolean();
       out_.tied_said = true;
     }
+  }
+
+  void quantisation() {
     for (const char* key : {"quantization_config", "compression_config"})
       if (const Json* found = find(key); found != nullptr && found->is_object()) {
         out_.quantisation = printable(found->text_at("quant_method"), 64);
@@ -111,7 +118,21 @@ class DecoderReader {
         if (scheme != nullptr && scheme->is_object()) out_.kv_dtype = "fp8";
         const std::string kind = lower(found->text_at("kv_cache_quant_algo"));
         if (kind == "fp8") out_.kv_dtype = "fp8";
+        const Json* block = found->member("weight_block_size");
+        if (block == nullptr || !block->is_array() || block->size() != 2) continue;
+        out_.block_rows = value_of((*block)[0], "weight_block_size");
+        out_.block_columns = value_of((*block)[1], "weight_block_size");
+        out_.block_attention = !leaves_attention(*found);
       }
+  }
+  // Whether a quantisation says that it leaves attention alone.
+  static bool leaves_attention(const Json& quantisation) {
+    for (const char* key : {"modules_to_not_convert", "ignored_layers", "ignore"})
+      if (const Json* list = quantisation.member(key); list != nullptr && list->is_array())
+        for (const Json& one : *list)
+          if (one.is_string() && (contains(one.text(), "attn") || contains(one.text(), "q_proj")))
+            return true;
+    return false;
   }
 
   void sizes() {
@@ -119,8 +140,40 @@ class DecoderReader {
     out_.hidden = number("hidden_size", "n_embd", "d_model");
     out_.intermediate = number("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size");
     out_.vocab = tokens("vocab_size", "padded_vocab_size");
-    out_.max_length = tokens("max_position_embeddings", "max_sequence_length", "n_positions",
-                             "seq_length", "max_seq_len", "model_max_length");
+    out_.per_layer_input = number("hidden_size_per_layer_input");
+  }
+
+  // The least of what is said, as vLLM takes it; the one name outdoes all.
+  void positions() {
+    for (const char* key : {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length",
+                            "max_sequence_length", "max_seq_length", "seq_len"})
+      if (const uint64_t said = tokens(key); said != 0)
+        out_.max_length = out_.max_length == 0 ? said : std::min(out_.max_length, said);
+    if (const uint64_t own = tokens("model_max_length"); own != 0) out_.max_length = own;
+    out_.original_length = tokens("original_max_position_embeddings");
+    for (const char* key : {"rope_scaling", "rope_parameters"}) {
+      const Json* found = find(key);
+      if (found == nullptr || !found->is_object()) continue;
+      stretch(*found);
+      // Some say it for each kind of layer.
+      for (const char* kind : {"full_attention", "sliding_attention"})
+        if (const Json* part = found->member(kind); part != nullptr && part->is_object())
+          stretch(*part);
+    }
+  }
+  void stretch(const Json& rope) {
+    std::string type = rope.text_at("rope_type");
+    if (type.empty()) type = rope.text_at("type");
+    if (type.empty() || type == "default" || type == "mrope") return;
+    out_.rope_type = printable(type, 64);
+    if (const Json* factor = rope.member("factor"); factor != nullptr && factor->is_number())
+      out_.rope_factor = std::clamp(factor->number(), 0.0, k_decoder_most_factor);
+    if (const Json* first = rope.member("original_max_position_embeddings"); first != nullptr)
+      out_.rope_original =
+          value_of(*first, "original_max_position_embeddings", k_decoder_longest_context);
+  }
+
+  void heads() {
     out_.heads = number("num_attention_heads", "n_head", "n_heads");
     out_.head_dim = number("head_dim", "kv_channels", "attention_head_dim");
     out_.value_head_dim = number("v_head_dim");
@@ -129,8 +182,7 @@ class DecoderReader {
     else
       out_.kv_heads =
           number("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num");
-    if (find("multi_query") != nullptr && number("multi_query") == 1 && out_.kv_heads == 0)
-      out_.kv_heads = 1;
+    if (one_key_head()) out_.kv_heads = 1;
     out_.global_head_dim = number("global_head_dim");
     out_.global_kv_heads = number("num_global_key_value_heads");
     out_.kv_lora_rank = number("kv_lora_rank");
@@ -139,14 +191,22 @@ class DecoderReader {
     out_.q_lora_rank = number("q_lora_rank");
     out_.index_head_dim = number("index_head_dim");
     out_.index_heads = number("index_n_heads");
-    out_.per_layer_input = number("hidden_size_per_layer_input");
+  }
+  // All queries share one head: of Falcon unless it is said otherwise, whatever `num_kv_heads` says,
+  // but not of its second architecture.
+  bool one_key_head() {
+    const bool falcon = out_.model_type == "falcon" || starts_with(out_.model_type, "RefinedWeb");
+    if (falcon && number("new_decoder_architecture") != 0) return false;
+    const Json* said = find("multi_query");
+    return said == nullptr ? falcon : number("multi_query") != 0;
   }
 
   void layers() {
     out_.window = tokens("sliding_window", "sliding_window_size", "window_size");
     out_.chunk = tokens("attention_chunk_size");
     const Json* use = find("use_sliding_window");
-    out_.window_off = use != nullptr && use->is_boolean() && !use->boolean();
+    const bool off_unsaid = starts_with(out_.model_type, "qwen") || out_.model_type == "smollm3";
+    out_.window_off = use != nullptr && use->is_boolean() ? !use->boolean() : off_unsaid;
     if (const Json* pattern = find("sliding_window_pattern"))
       out_.window_period = pattern->is_number() ? number("sliding_window_pattern") : 0;
     out_.first_window_layer = number("max_window_layers");
@@ -163,7 +223,6 @@ class DecoderReader {
     out_.full_attention_interval = number("full_attention_interval");
     out_.attention_layers = numbers("attn_layer_indices");
     if (out_.attention_layers.empty()) out_.attention_layers = numbers("full_attn_idxs");
-    out_.cross_layers = numbers("cross_attention_layers");
     out_.no_rope_layers = numbers("no_rope_layers");
     out_.dense_layers = numbers("mlp_only_layers");
     out_.shared_kv_layers = number("num_kv_shared_layers");

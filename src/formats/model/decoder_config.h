@@ -19,11 +19,17 @@ struct DecoderConfig {
   std::string dtype;                     // "bfloat16"
   std::string quantisation;              // "gptq", "fp8" ..; of GGUF: ""
   std::string kv_dtype;                  // "fp8" where the checkpoint brings scales for the cache
-  bool has_pictures = false;             // a part beside the text model
-  bool tied = false;                     // the output uses the embedding's weights
+  uint64_t block_rows = 0, block_columns = 0;  // that one scale of fp8 weights is for
+  bool block_attention = false;                // attention's weights have such scales too
+  bool has_pictures = false;                   // a part beside the text model
+  bool tied = false;                           // the output uses the embedding's weights
   bool tied_said = false;
 
-  uint64_t layers = 0, hidden = 0, intermediate = 0, vocab = 0, max_length = 0;
+  uint64_t layers = 0, hidden = 0, intermediate = 0, vocab = 0;
+  uint64_t max_length = 0;  // as it stands there; fit/serve/context_length.h stretches it
+  std::string rope_type;    // "yarn", "llama3": how positions are stretched
+  double rope_factor = 0;
+  uint64_t rope_original = 0, original_length = 0;  // beside the factor; beside the other sizes
   uint64_t heads = 0, kv_heads = 0, head_dim = 0, value_head_dim = 0;
   std::vector<uint64_t> kv_heads_by_layer;            // where they differ
   uint64_t global_head_dim = 0, global_kv_heads = 0;  // of layers without a window (Gemma 4)
@@ -34,14 +40,14 @@ struct DecoderConfig {
   // Which layer is what.
   uint64_t window = 0;              // tokens that a sliding layer looks back
   uint64_t chunk = 0;               // of chunked attention (Llama 4)
-  bool window_off = false;          // `use_sliding_window: false`
+  bool window_off = false;          // `use_sliding_window`, false where Qwen 2 and 3 do not say it
   uint64_t window_period = 0;       // Gemma 3: every so many layers one sees all
   uint64_t first_window_layer = 0;  // Qwen 2: `max_window_layers`
   std::vector<std::string> layer_types;
   std::string pattern;                                  // Nemotron-H: "M-M*-"
   uint64_t attention_period = 0, attention_offset = 0;  // Jamba
   uint64_t full_attention_interval = 0;                 // Qwen3-Next
-  std::vector<uint64_t> attention_layers, cross_layers, dense_layers;
+  std::vector<uint64_t> attention_layers, dense_layers;
   std::vector<uint64_t> no_rope_layers;  // Llama 4: 0: sees all
   uint64_t shared_kv_layers = 0;         // Gemma 3n: so many at the end use others' cache
 

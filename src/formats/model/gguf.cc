@@ -13,6 +13,7 @@ constexpr uint64_t k_gguf_most_entries = 65536, k_gguf_most_tensors = 1'000'000;
 constexpr uint64_t k_gguf_most_header = uint64_t{1} << 30;  // tokenizers of some 100 MB were seen
 constexpr uint64_t k_gguf_most_list = uint64_t{1} << 26, k_gguf_kept_numbers = 4096;
 constexpr uint64_t k_gguf_longest_key = 65535, k_gguf_longest_name = 1024;
+constexpr uint64_t k_gguf_kept_in_all = uint64_t{1} << 20;  // of all lists together
 constexpr uint64_t k_gguf_kept_text = 4096;
 constexpr uint64_t k_gguf_most_bytes = uint64_t{1} << 56;
 constexpr size_t k_gguf_window = 1u << 20;
@@ -121,45 +122,22 @@ class GgufReader {
   }
 
   bool scalar(uint32_t type, GgufValue& out) {
-    const char* found = bytes(k_entry_bytes[type]);
+    const uint32_t size = k_entry_bytes[type];
+    const char* found = bytes(size);
     if (found == nullptr) return false;
-    const auto whole = [&](int64_t value) { out.number = value < 0 ? 0 : uint64_t(value); };
-    switch (type) {
-      case gguf_u8:
-        out.number = load_le<uint8_t>(found);
-        break;
-      case gguf_i8:
-        whole(load_le<int8_t>(found));
-        break;
-      case gguf_u16:
-        out.number = load_le<uint16_t>(found);
-        break;
-      case gguf_i16:
-        whole(load_le<int16_t>(found));
-        break;
-      case gguf_u32:
-        out.number = load_le<uint32_t>(found);
-        break;
-      case gguf_i32:
-        whole(load_le<int32_t>(found));
-        break;
-      case gguf_u64:
-        out.number = load_le<uint64_t>(found);
-        break;
-      case gguf_i64:
-        whole(load_le<int64_t>(found));
-        break;
-      case gguf_truth:
-        out.kind = GgufValue::Kind::truth;
-        out.number = *found != 0;
-        break;
-      case gguf_f32:
-        out.kind = GgufValue::Kind::real;
-        out.real = load_le<float>(found);
-        break;
-      default:
-        out.kind = GgufValue::Kind::real;
-        out.real = load_le<double>(found);
+    if (type == gguf_f32 || type == gguf_f64) {
+      out.kind = GgufValue::Kind::real;
+      out.real = type == gguf_f32 ? load_le<float>(found) : load_le<double>(found);
+      return true;
+    }
+    for (uint32_t i = 0; i < size; ++i)
+      out.number |= uint64_t{static_cast<uint8_t>(found[i])} << (8 * i);
+    const bool with_sign =
+        type == gguf_i8 || type == gguf_i16 || type == gguf_i32 || type == gguf_i64;
+    if (with_sign && out.number >> (8 * size - 1) != 0) out.number = 0;
+    if (type == gguf_truth) {
+      out.kind = GgufValue::Kind::truth;
+      out.number = out.number != 0;
     }
     return true;
   }
@@ -178,8 +156,10 @@ class GgufReader {
       }
       return true;
     }
-    if (type == gguf_f32 || type == gguf_f64 || out.count > k_gguf_kept_numbers)
+    if (type == gguf_f32 || type == gguf_f64 || out.count > k_gguf_kept_numbers ||
+        out.count > k_gguf_kept_in_all - kept_)
       return skip(out.count * k_entry_bytes[type]);
+    kept_ += out.count;
     out.kind = GgufValue::Kind::numbers;
     for (uint64_t i = 0; i < out.count; ++i) {
       GgufValue one;
@@ -257,6 +237,7 @@ class GgufReader {
   const ByteSource& source_;
   std::string window_;
   uint64_t window_at_ = 0, at_ = 0, tensor_count_ = 0, entry_count_ = 0;
+  uint64_t kept_ = 0;  // numbers of lists
   Gguf out_;
   std::optional<Error> error_;
 };

@@ -25,7 +25,8 @@ struct GgufValue {
   uint64_t number = 0;  // whole numbers and truths; of a negative one 0
   double real = 0;
   std::string text;
-  std::vector<uint64_t> numbers;  // of a list of whole numbers or truths, at most 4096 of them
+  std::vector<uint64_t> numbers;  // of a list of whole numbers or truths: at most 4096 of
+                                  // one, and 1 << 20 of all lists together
   uint64_t count = 0;             // of a list
 };
 

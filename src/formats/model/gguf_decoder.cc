@@ -78,7 +78,7 @@ void windows_of_gguf(GgufDecoder& in, DecoderConfig& out) {
   // llama.cpp computes these without their window.
   if (out.model_type == "llama" || out.model_type == "phi3") out.window = 0;
   if (out.state_inner == 0 || !out.layer_types.empty() || out.full_attention_interval != 0) return;
-  // Of a hybrid, layers without heads of keys and values are recurrent, or an MLP alone.
+  // Of a hybrid, layers without KV heads are recurrent, or an MLP alone.
   const std::vector<uint64_t> wide = in.numbers("feed_forward_length");
   const char* recurrent = starts_with(out.model_type, "qwen3") ? "linear_attention" : "mamba2";
   for (size_t i = 0; i < out.kv_heads_by_layer.size() && i < out.layers; ++i)

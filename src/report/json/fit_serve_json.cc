@@ -18,7 +18,9 @@ Json serve_card_json(const fit::ServeCard& card) {
   out["flags"] = Json::array();
   for (const std::string& word : card.flags) out["flags"].push_back(word);
   out["flags_context"] = card.flags.empty() ? Json(nullptr) : Json(card.started_context);
+  out["flags_concurrency"] = card.flags.empty() ? Json(nullptr) : Json(card.started_sequences);
   out["gpu_layers"] = card.gpu_layers == 0 ? Json(nullptr) : Json(card.gpu_layers);
+  out["refused"] = card.refused ? Json(card.refused->id) : Json(nullptr);
   out["engine_message"] = or_null(card.message);
   out["total_bytes"] = card.total;
   out["budget_bytes"] = card.budget;
@@ -42,6 +44,7 @@ std::string fit_serve_json(const FitServeView& view) {
   out["schema"] = "cufit.fit.serve/1";
   out["cufit"] = CUFIT_VERSION;
   out["model"] = view.model;
+  out["served"] = answer.served;
   out["engine"] = std::string(fit::engine_name(answer.engine));
   out["tp"] = answer.tp;
   out["context"] = answer.context;

@@ -125,7 +125,10 @@ class ServePainter : private TerminalWriter {
                 {"needed", gib(card.cache_needed)}}),
            "  ", "  ");
     if (!card.message.empty()) {
-      flow(say("serve.prints", {{"engine", engine_title(answer_.engine)}}), "  ", "  ");
+      const bool half = card.refused && card.refused->id == "half";
+      flow(say(half ? "serve.prints_half" : "serve.prints",
+               {{"engine", engine_title(answer_.engine)}}),
+           "  ", "  ");
       flow(card.message, "    ", "    ", "2");
     }
     if (card.fp8_context != 0)
@@ -134,25 +137,34 @@ class ServePainter : private TerminalWriter {
   }
 
   void start(const fit::ServeCard& card) {
-    const std::string command = serve_command(answer_.engine, view_.model, card.flags);
-    if (card.flags.empty() && !(card.fits && answer_.engine == fit::Engine::transformers)) {
-      flow(say(card.max_context == 0 || !card.message.empty() ? "serve.nothing" : "serve.shorter",
-               {{"context", thousands(card.max_context)}}),
+    const std::string command = serve_command(answer_.engine, answer_.served, card.flags);
+    if (card.refused) {
+      flow(say("serve.refused." + card.refused->id, card.refused->args), "  ", "  ");
+      return;
+    }
+    if (card.started_context == 0) {
+      flow(say("serve.nothing",
+               {{"context", thousands(std::min(answer_.context, fit::k_serve_least_context))}}),
            "  ", "  ");
       return;
     }
     if (command.empty()) {
-      flow(say("serve.loads"), "  ", "  ");
+      flow(say(card.fits ? "serve.loads" : "serve.most",
+               {{"context", thousands(card.started_context)},
+                {"sequences", thousands(card.started_sequences)}}),
+           "  ", "  ");
       return;
     }
     const char* key = card.fits                                ? "serve.start"
                       : card.gpu_layers != 0                   ? "serve.start_part"
                       : card.started_context < answer_.context ? "serve.start_shorter"
                                                                : "serve.start_fewer";
-    labelled(say("part.next") + say("colon"),
-             say(key, {{"context", thousands(card.started_context)},
-                       {"layers", thousands(card.gpu_layers)},
-                       {"sequences", thousands(card.max_sequences)}}));
+    labelled(
+        say("part.next") + say("colon"),
+        say(key, {{"context", thousands(card.started_context)},
+                  {"layers", thousands(card.gpu_layers)},
+                  {"started", thousands(card.started_sequences)},
+                  {"sequences", thousands(std::min(card.max_sequences, card.started_sequences))}}));
     out_ += "      " + coloured(command, "1") + "\n";
   }
 

@@ -2,31 +2,15 @@
 // What models keep of a sequence, reckoned by hand from their published configs.
 #include "fit/serve/served_model.h"
 
-#include <gtest/gtest.h>
-
-#include <fstream>
-#include <sstream>
-
-#include "fit/serve/kv_cache.h"
-#include "fit/serve/weights.h"
+#include "fit/serve/step_memory.h"
+#include "serve_fixture.h"
 
 namespace cufit::fit {
 namespace served_model_test {
 
-std::string text_of(const std::string& name) {
-  std::ifstream in(CUFIT_SOURCE_DIR "/tests/fit/serve/configs/" + name + ".json");
-  std::stringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
-
-ServedModel model(const std::string& name) {
-  const auto config = formats::parse_decoder_config(text_of(name), name);
-  EXPECT_TRUE(config) << name;
-  Result<ServedModel> out = served_model(*config, name);
-  EXPECT_TRUE(out) << out.error().what;
-  return *out;
-}
+using serve_fixture::config;
+using serve_fixture::model;
+using serve_fixture::parsed;
 
 CacheSettings settings(Engine engine, uint64_t tp = 1, const char* type = "auto",
                        uint64_t batched = 8192) {
@@ -51,6 +35,9 @@ TEST(ServedModel, OneCompressedVectorOfDeepSeek) {
   EXPECT_EQ(token("deepseek-v3"), 61u * 576 * 2);  // 70,272
   EXPECT_EQ(token("deepseek-v2-lite"), 27u * 576 * 2);
   EXPECT_EQ(token("deepseek-v3.2"), 61u * (576 * 2 + 128 + 4));
+  EXPECT_EQ(token("deepseek-v3", Engine::vllm, "fp8"), 61u * 576);
+  EXPECT_EQ(token("deepseek-v3.2", Engine::vllm, "fp8"), 61u * (656 + 132));
+  EXPECT_EQ(token("deepseek-v3.2", Engine::sglang, "fp8_e4m3"), 61u * (656 + 132));
   // transformers keeps what it unpacks: 128 heads of 192 and of 128.
   EXPECT_EQ(token("deepseek-v3", Engine::transformers), 61u * 128 * (192 + 128) * 2);
 }
@@ -70,6 +57,69 @@ TEST(ServedModel, LayersThatForget) {
   EXPECT_EQ(far_token_bytes(model("qwen2.5-7b"), settings(Engine::vllm)), 57344u);
   // Two sizes of heads.
   EXPECT_EQ(token("gemma-4-12b"), 40u * 8 * 512 * 2 + 8u * 1024 * 2);
+}
+
+// A window of nothing, or one that is off, is none, whatever the layers are called.
+TEST(ServedModel, WindowsThatAreNone) {
+  const auto kinds = [](const std::string& more) {
+    std::string out;
+    for (const CacheLayer& layer : parsed(config(more)).cache)
+      out += layer.kind == CacheKind::full ? 'f' : layer.kind == CacheKind::window ? 'w' : 'c';
+    return out;
+  };
+  const std::string sliding = R"(,"layer_types":["sliding_attention","full_attention"])";
+  EXPECT_EQ(kinds(sliding + R"(,"sliding_window":512)"), "wf");
+  EXPECT_EQ(kinds(sliding + R"(,"sliding_window":null)"), "ff");
+  EXPECT_EQ(kinds(sliding + R"(,"sliding_window":0)"), "ff");
+  EXPECT_EQ(kinds(sliding + R"(,"sliding_window":512,"use_sliding_window":false)"), "ff");
+  const std::string chunked = R"(,"layer_types":["chunked_attention","full_attention"])";
+  EXPECT_EQ(kinds(chunked + R"(,"attention_chunk_size":512)"), "cf");
+  EXPECT_EQ(kinds(chunked + R"(,"attention_chunk_size":null)"), "ff");
+  EXPECT_EQ(kinds(R"(,"sliding_window":512)"), "ww");
+  // Qwen 2 and 3 have it off where they do not say.
+  for (const char* type : {"qwen2", "qwen3", "qwen2_moe", "qwen3_moe"}) {
+    const std::string qwen = std::string(R"(,"sliding_window":512,"model_type":")") + type + "\"";
+    EXPECT_EQ(kinds(qwen), "ff") << type;
+    EXPECT_EQ(kinds(qwen + sliding), "ff") << type;
+    EXPECT_EQ(kinds(qwen + R"(,"use_sliding_window":true,"max_window_layers":1)"), "fw") << type;
+  }
+}
+
+// All queries of Falcon share a head, though its config names as many heads as it has.
+TEST(ServedModel, FalconHasOneHeadOfKeys) {
+  const auto heads = [](const std::string& more) {
+    return parsed(config(R"(,"model_type":"falcon","num_kv_heads":12,"num_key_value_heads":null)" +
+                         more))
+        .cache.front()
+        .kv_heads;
+  };
+  EXPECT_EQ(heads(R"(,"multi_query":true)"), 1u);
+  EXPECT_EQ(heads(""), 1u);
+  EXPECT_EQ(heads(R"(,"multi_query":false)"), 12u);
+  EXPECT_EQ(heads(R"(,"multi_query":true,"new_decoder_architecture":true,"num_kv_heads":4)"), 4u);
+  EXPECT_EQ(parsed(config(R"(,"model_type":"gpt_bigcode","multi_query":true)")).cache[0].kv_heads,
+            1u);
+}
+
+// Gemma 3: 8 of 48 layers see all, the others 1024 tokens. SGLang's pool has 0.8 of their tokens.
+TEST(ServedModel, WindowsOfOtherEngines) {
+  const ServedModel gemma = model("gemma-3-12b");
+  const CacheUse plain(gemma, settings(Engine::transformers));
+  EXPECT_EQ(plain.bytes(500, 1), 500u * 48 * 8192);
+  EXPECT_EQ(plain.bytes(10000, 3), uint64_t{3} * (10000 * 8 + 1024 * 40) * 8192);
+  const CacheUse pool(gemma, settings(Engine::sglang));
+  EXPECT_EQ(pool.bytes(10000, 2), uint64_t{20000} * (8 + 32) * 8192);
+}
+
+TEST(ServedModel, PicturesTakeMore) {
+  ServedModel gemma = model("gemma-3-12b");
+  const auto step = [&] {
+    return step_memory(gemma, Engine::vllm, 1, {}, knowledge::Knowledge::builtin()).activation;
+  };
+  const Range with = step();
+  gemma.config.has_pictures = false;
+  EXPECT_EQ(with.usual - step().usual, uint64_t{300} << 20);
+  EXPECT_EQ(with.upper - step().upper, uint64_t{2048} << 20);
 }
 
 TEST(ServedModel, LayersThatUseTheCacheOfOthers) {
@@ -99,8 +149,8 @@ TEST(ServedModel, StatesOfRecurrentLayers) {
             24u * ((8192 + 2 * 8 * 128) * 3 * 2 + 128 * 64 * 128 * 4));
 }
 
-TEST(ServedModel, HeadsAreRepeatedBeyondTheirNumber) {
-  const ServedModel qwen = model("qwen2.5-7b");  // 4 heads of keys
+TEST(ServedModel, KvHeadsAreReplicatedBeyondTheirNumber) {
+  const ServedModel qwen = model("qwen2.5-7b");  // 4 KV heads
   const uint64_t one = CacheUse(qwen, settings(Engine::sglang)).bytes(1000, 1);
   EXPECT_EQ(CacheUse(qwen, settings(Engine::sglang, 2)).bytes(1000, 1), one / 2);
   EXPECT_EQ(CacheUse(qwen, settings(Engine::sglang, 4)).bytes(1000, 1), one / 4);
@@ -119,6 +169,9 @@ TEST(ServedModel, WhatIsNoDecoderIsSaid) {
   EXPECT_EQ(
       why(R"({"model_type":"bert","hidden_size":8,"num_hidden_layers":1,"num_attention_heads":1})"),
       "c: the model type `bert` is not one whose cache cufit knows");
+  EXPECT_EQ(why(R"({"model_type":"longcat_flash"})"),
+            "c: the model type `longcat_flash` is not one whose cache cufit knows");
+  EXPECT_EQ(why(config(R"(,"num_key_value_heads":13)")), "c: 13 KV heads for 12 attention heads");
   EXPECT_EQ(why("{}"), "c: says no number of layers (`num_hidden_layers`)");
   EXPECT_EQ(
       why(R"({"model_type":"llama","hidden_size":8,"num_hidden_layers":1,"num_attention_heads":1,)"
@@ -172,7 +225,7 @@ TEST(ServedWeights, SplitAsEnginesSplit) {
   EXPECT_EQ(each(tensor("lm_head.weight", {152064, 3584}), 1), 0u);
 }
 
-TEST(ServedWeights, TheProcessorKeepsGgufsEmbedding) {
+TEST(ServedWeights, TheCpuKeepsGgufsEmbedding) {
   ServedModel llama = model("llama-3.1-8b");
   std::vector<formats::Tensor> tensors;
   for (const auto& [name, bytes] :
@@ -183,6 +236,13 @@ TEST(ServedWeights, TheProcessorKeepsGgufsEmbedding) {
   EXPECT_EQ(got.bytes, 1810u);
   EXPECT_EQ(got.gpu_bytes, 810u);
   EXPECT_EQ(got.layer_bytes, 60u);
+  EXPECT_EQ(got.output_bytes, 700u);
+  // Sums of a hostile header end at a bound.
+  std::vector<formats::Tensor> many(64, tensors[2]);
+  for (formats::Tensor& one : many) one.bytes = uint64_t{1} << 60;
+  for (const uint64_t gpus : {1, 3})
+    EXPECT_EQ(served_weights(llama, many, Engine::llama_cpp, gpus, "m")->gpu_bytes,
+              uint64_t{1} << 60);
   llama.config.tied = true;  // the output is a second copy of it
   tensors.erase(tensors.begin() + 1);
   EXPECT_EQ(served_weights(llama, tensors, Engine::llama_cpp, 1, "m")->gpu_bytes, 1110u);

@@ -105,6 +105,41 @@ TEST(Gguf, WhatIsNoneIsAnError) {
             "m.gguf: byte 53: `t` has a shape beyond any file");
 }
 
+// Whole numbers of every width; below zero is none.
+TEST(Gguf, NumbersOfEveryWidth) {
+  const auto value = [](uint32_t type, uint64_t number, size_t bytes) {
+    return read(file(0, 1, text("k") + le(type, 4) + le(number, bytes)))->number("k", 77);
+  };
+  EXPECT_EQ(value(0, 200, 1), 200u);
+  EXPECT_EQ(value(1, 100, 1), 100u);
+  EXPECT_EQ(value(1, 200, 1), 0u);
+  EXPECT_EQ(value(2, 60000, 2), 60000u);
+  EXPECT_EQ(value(3, 60000, 2), 0u);
+  EXPECT_EQ(value(4, 4000000000, 4), 4000000000u);
+  EXPECT_EQ(value(5, 4000000000, 4), 0u);
+  EXPECT_EQ(value(7, 5, 1), 1u);
+  EXPECT_EQ(value(10, uint64_t{1} << 63, 8), uint64_t{1} << 63);
+  EXPECT_EQ(value(11, uint64_t{1} << 63, 8), 0u);
+  EXPECT_EQ(value(11, 9, 8), 9u);
+  EXPECT_EQ(value(6, 9, 4), 77u);  // a real is no whole number
+}
+
+// Of one list 4096 numbers are kept, of all lists 1 << 20.
+TEST(Gguf, SoManyNumbersAreKept) {
+  const auto list = [](const std::string& key, uint64_t count) {
+    return text(key) + le(9, 4) + le(0, 4) + le(count, 8) + std::string(count, '\1');
+  };
+  std::string lists;
+  for (int i = 0; i < 257; ++i) lists += list("k" + std::to_string(i), 4096);
+  const auto got = read(file(0, 258, list("long", 4097) + lists));
+  ASSERT_TRUE(got) << got.error().what;
+  EXPECT_TRUE(got->find("long")->numbers.empty());
+  EXPECT_EQ(got->find("long")->count, 4097u);
+  EXPECT_EQ(got->find("k255")->numbers.size(), 4096u);
+  EXPECT_TRUE(got->find("k256")->numbers.empty());
+  EXPECT_EQ(got->find("k256")->count, 4096u);
+}
+
 TEST(Gguf, SaysWhatConfigJsonSays) {
   const auto config = decoder_config_of(*read(small()), "m.gguf");
   ASSERT_TRUE(config) << config.error().what;
