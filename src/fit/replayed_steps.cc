@@ -110,7 +110,7 @@ class Run {
     const SizeAt& size = requests_.sizes[event.size];
     const uint64_t bytes = value(size.point, size.upper);
     if (bytes == 0) return true;  // PyTorch asks for nothing
-    const BlockHandle block = block_for(event, bytes);
+    const BlockHandle block = block_on(program_.sites[event.site].stream, bytes);
     if (!block) return out_of_memory(number);
     blocks_[event.index] = block;
     if (values_ == Estimate::point) out_.block_bytes[event.index] = allocator_.block(block).size;
@@ -120,8 +120,7 @@ class Run {
 
   // Each stream has blocks of its own; what is freed on one is not taken by another. A CUDA graph
   // keeps its pool, which nothing empties.
-  BlockHandle block_for(const StepEvent& event, uint64_t bytes) {
-    const uint8_t stream = program_.sites[event.site].stream;
+  BlockHandle block_on(uint8_t stream, uint64_t bytes) {
     if (stream == 0) return allocator_.malloc(bytes, stream_);
     if (stream < formats::k_first_graph_pool)
       return allocator_.malloc(bytes, allocator_.stream(stream));
@@ -138,7 +137,7 @@ class Run {
     for (; next_ != requests_.workspaces.end() && next_->event <= number; ++next_) {
       const uint64_t bytes = value(next_->point, next_->upper);
       if (bytes == 0) continue;
-      const BlockHandle block = allocator_.malloc(bytes, stream_);
+      const BlockHandle block = block_on(next_->stream, bytes);
       // A convolution that gets no workspace takes another algorithm.
       if (!block && !next_->kept && !next_->by_program) continue;
       if (!block) return out_of_memory(number);

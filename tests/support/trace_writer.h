@@ -36,7 +36,7 @@ class TraceWriter {
     const uint32_t texts[] = {text(op), text(module), text(source)};
     kind(2);
     for (const uint32_t one : texts) number(one);
-    kind(static_cast<uint8_t>(static_cast<uint8_t>(phase) + 8 * stream));
+    number(static_cast<uint64_t>(phase) + 8 * stream);
     return sites_++;
   }
   uint32_t alloc(uint64_t bytes, uint32_t site) {

@@ -49,6 +49,7 @@ RUNS = {
     "sorting": ("sorting.py", [], {}),
     "inplace": ("inplace.py", [], {}),
     "streams": ("streams.py", [], {}),
+    "graphs": ("graphs.py", [], {}),
     "gan": ("gan.py", [], {}),
     "older_names": ("older_names.py", [], {}),
     "lengths": ("lengths.py", [], {"SEQ": "48"}),

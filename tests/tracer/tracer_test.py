@@ -129,6 +129,17 @@ class Memory(TracerTest):
         self.assertEqual(sizes, [64 * 24 * 2, (63 * 24 + 20) * 2, 64 * 20 * FLOAT])
 
 
+class Graphs(TracerTest):
+    def test_the_step_that_is_captured_is_seen_and_what_follows(self):
+        trace = self.trace("graphs")
+        steps = trace.alive_at("step ends")
+        self.assertEqual(len(steps), 4)
+        streams = {s.site.stream for s in trace.storages if s.site.op == "addmm"}
+        self.assertEqual(streams, {1, 16, 0}, "aside, of the graph's pool, in the evaluation")
+        sizes = [s.size for s in trace.storages if s.site.phase == "validation"]
+        self.assertIn(2048 * 64 * FLOAT, sizes)
+
+
 class Kernels(TracerTest):
     def test_attention_picks_its_kernel(self):
         kinds = [numbers[0] for numbers in self.trace("attention").calls_of("sdpa")]

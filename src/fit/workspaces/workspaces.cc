@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <utility>
 
 #include "base/number.h"
 #include "fit/workspaces/attention_workspace.h"
@@ -104,9 +105,9 @@ class Model {
     const StepCall& called = program_.calls[program_.events[event].index];
     const Site& site = program_.sites[called.site];
     const std::string_view op = program_.text(site.op);
-    const size_t thread = site.phase == TracePhase::backward ? 1 : 0;
-    if (op == "matmul") return multiply(event, thread, false);
-    if (op == "matmul_bias") return multiply(event, thread, true);
+    stream_ = site.stream;
+    if (op == "matmul") return multiply(event, site, false);
+    if (op == "matmul_bias") return multiply(event, site, true);
     if (op == "conv") return convolve(event, called, ConvPass::forward);
     if (op == "conv_dgrad") return convolve(event, called, ConvPass::data_gradient);
     if (op == "rnn") return recur(event, called);
@@ -134,14 +135,12 @@ class Model {
     if (op == "conv_wgrad") return convolve(event, called, ConvPass::weight_gradient);
   }
 
-  // `thread`: the main one, autograd's.
-  void multiply(uint32_t call, size_t thread, bool with_bias) {
+  // The main thread and autograd's have a handle each, and each handle on each stream a workspace.
+  void multiply(uint32_t call, const Site& site, bool with_bias) {
     const uint32_t event = event_of(program_, call);
-    if (!has_cublas_[thread]) add(cublas_, event, true);
-    has_cublas_[thread] = true;
-    if (!with_bias) return;
-    if (!has_cublaslt_[thread]) add(cublaslt_, event, true);
-    has_cublaslt_[thread] = true;
+    const std::pair key(site.phase == TracePhase::backward, site.stream);
+    if (has_cublas_.insert(key).second) add(cublas_, event, true);
+    if (with_bias && has_cublaslt_.insert(key).second) add(cublaslt_, event, true);
   }
 
   std::span<const uint64_t> numbers_of(const StepCall& called) {
@@ -223,7 +222,7 @@ class Model {
   }
 
   void add(const SizeAt& bytes, uint32_t event, bool kept) {
-    if (bytes.upper > 0) out_.push_back({bytes.point, bytes.upper, event, kept});
+    if (bytes.upper > 0) out_.push_back({bytes.point, bytes.upper, event, stream_, kept});
   }
 
   const StepProgram& program_;
@@ -231,7 +230,8 @@ class Model {
   const LibrarySetup& setup_;
   const knowledge::Knowledge& knowledge_;
   const SizeAt cublas_, cublaslt_;
-  std::array<bool, 2> has_cublas_{}, has_cublaslt_{};
+  std::set<std::pair<bool, uint8_t>> has_cublas_, has_cublaslt_;  // of backward; stream
+  uint8_t stream_ = 0;                                            // of the call
   std::vector<uint64_t> numbers_;
   uint64_t held_ = 0;                                     // blocks of batches that were not traced
   std::array<std::set<std::vector<uint64_t>>, 3> tried_;  // by pass

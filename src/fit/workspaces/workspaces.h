@@ -41,6 +41,7 @@ struct Workspace {
   uint64_t upper = 0;
   // Of StepProgram::events: asked for after this one, the call or the alloc of its result.
   uint32_t event = 0;
+  uint8_t stream = 0;          // of TraceSite
   bool kept = false;           // for ever
   bool by_program = false;     // what it holds, not a library
   bool replaces = false;       // asked for beside the last one of these, which is freed then

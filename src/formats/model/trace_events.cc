@@ -206,14 +206,15 @@ class TraceEventsReader {
 
   bool read_site() {
     TraceSite site;
-    uint8_t phase = 0;
+    uint64_t number_of = 0;
     if (!room(out_.sites, limits_.rows, "sites") || !text(site.op) || !text(site.module) ||
-        !text(site.source) || !bytes_.take(phase))
+        !text(site.source) || !number(number_of))
       return false;
-    site.stream = phase >> 3;
-    phase &= 7;
+    const uint64_t phase = number_of & 7, stream = number_of >> 3;
     if (phase > static_cast<uint8_t>(TracePhase::validation))
       return broken(format("phase {}", phase));
+    if (stream >= k_first_graph_pool + k_graph_pools) return broken(format("stream {}", stream));
+    site.stream = static_cast<uint8_t>(stream);
     site.phase = static_cast<TracePhase>(phase);
     out_.sites.push_back(site);
     return true;

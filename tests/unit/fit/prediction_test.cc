@@ -73,6 +73,49 @@ TEST(Prediction, MemoryThatAnotherStreamUsesIsTakenAgainOnceThatIsDone) {
   EXPECT_EQ(waiting.peak_allocated, plain.peak_allocated);
 }
 
+// 64 MiB come and go on a stream, what is cached is given back, and 64 MiB are taken on the default stream.
+TEST(Prediction, ACudaGraphKeepsItsPool) {
+  const auto reserved = [](uint8_t stream) {
+    TraceWriter out(8);
+    const Sites s = write_sites(out);
+    const uint32_t aside = out.site("relu", TracePhase::forward, "", "", stream),
+                   empties = out.site("empty_cache", TracePhase::forward, "", "");
+    out.category(out.alloc(64 * k_mib, s.weight), StorageCategory::parameter);
+    for (int i = 0; i < 3; ++i) {
+      out.mark(TraceMark::step_begins);
+      out.free(out.alloc(64 * k_mib, aside));
+      out.call(empties, {});
+      out.free(out.alloc(64 * k_mib, s.act));
+      out.mark(TraceMark::step_ends);
+    }
+    out.end();
+    return predict(aligned({out}).value(), 8, {}).value().peak_reserved;
+  };
+  EXPECT_EQ(reserved(0), 128 * k_mib);
+  EXPECT_EQ(reserved(1), 128 * k_mib);
+  EXPECT_EQ(reserved(formats::k_first_graph_pool), 192 * k_mib);
+  EXPECT_EQ(reserved(formats::k_first_graph_pool + formats::k_graph_pools - 1), 192 * k_mib);
+}
+
+// cuBLAS has a workspace for each thread, and there for each stream.
+TEST(Prediction, AStreamHasItsOwnWorkspace) {
+  const auto workspaces = [](uint8_t stream) {
+    TraceWriter out(8);
+    const Sites s = write_sites(out);
+    const uint32_t aside = out.site("matmul", TracePhase::forward, "", "", stream);
+    for (int i = 0; i < 3; ++i) {
+      out.mark(TraceMark::step_begins);
+      for (const uint32_t site : {s.matmul, aside}) out.call(site, {32, 0, 1, 8, 1024, 1024});
+      out.free(out.alloc(64 * k_mib, s.act));
+      out.mark(TraceMark::step_ends);
+    }
+    out.end();
+    return predict(aligned({out}).value(), 8, {}).value().breakdown.workspaces;
+  };
+  EXPECT_EQ(workspaces(0), k_cublas);
+  EXPECT_EQ(workspaces(1), 2 * k_cublas);
+}
+
 // Later batches of other sizes come in an order that no trace has, and torch.compile leaves more.
 TEST(Prediction, LeavesMoreRoomWhereLessIsKnown) {
   const StepProgram plain = aligned({small_program(64)}).value();
