@@ -115,7 +115,13 @@ def rank_of(kind, world, rank, size, differ=""):
              "world": world}
     if differ:
         facts["ranks_differ"] = differ
+    if kind == "shared":  # `--train --strategy`
+        facts = {key: facts[key] for key in facts if not key.startswith("batch_")}
+        facts["strategy"] = "zero3"
     dealt = Events("%s-w%d-r%d-%d" % (kind, world, rank, size), steps=3, **facts)
+    if kind == "shared":
+        for note, detail in (("per_rank", ""), ("strategy_zero3", ""), ("sharded_precision", "bf16"), ("wrapped", "2: LlamaDecoderLayer")):
+            dealt.note("model_" + note, detail, "")
     share = 1 if kind == "whole" else world
     for name, of in (("layer1", 4000), ("layer2", 2400)):
         dealt.alloc(of * MI // share, "_to_copy", name, "train.py:14", SETUP, PARAMETER)
@@ -140,6 +146,8 @@ rank_of("dealt", 2, 1, 8)
 rank_of("dealt", 16, 0, 8)
 for world in (2, 4):
     rank_of("whole", world, 0, 8)
+    rank_of("shared", world, 0, 8)
+rank_of("shared", 2, 0, 16)
 
 # Validation with batches of 64 whatever the batch size of training is: 8 Mi and 4 Mi per row, nothing kept.
 for size in (8, 16):
@@ -197,7 +205,8 @@ for size in (8, 16):
         step(built, size, held)
     built.end(0)
 
-for kind, detail in (("missing", "diffusers"), ("class", "NewForCausalLM (transformers 5.17.0)"), ("targets", "no module named `query`")):
+for kind, detail in (("missing", "diffusers"), ("class", "NewForCausalLM (transformers 5.17.0)"), ("targets", "no module named `query`"),
+                     ("tp", "GPT2LMHeadModel")):
     lacking = Events("model-%s-8" % kind, batch=8)
     lacking.note("model_estimate", "", "")
     lacking.note("model_stop_" + kind, detail, "")

@@ -21,7 +21,8 @@ Result<uint64_t> model_number(const char* option, const std::optional<std::strin
   return *value;
 }
 
-Result<fit::Training> training_of(const FitModelRequest& model,
+// `several`: on more than one GPU.
+Result<fit::Training> training_of(const FitModelRequest& model, bool several,
                                   const std::optional<std::string>& seq,
                                   const std::optional<ComputeCapability>& traced_for) {
   CUFIT_TRY(training, fit::parse_training(model.train.value_or("")));
@@ -33,6 +34,12 @@ Result<fit::Training> training_of(const FitModelRequest& model,
   training.optimizer = model.optimizer.value_or("");
   training.checkpointing = model.checkpointing.value_or("");
   training.lora_targets = model.lora_targets.value_or("");
+  if (model.strategy) {
+    CUFIT_TRY(strategy, fit::parse_strategy(*model.strategy));
+    training.strategy = std::move(strategy);
+  } else if (several) {
+    training.strategy = fit::usual_strategy(training.method);
+  }
   if (traced_for) training.bfloat = *traced_for >= fit::k_first_with_bf16;
   return training;
 }
@@ -67,7 +74,9 @@ Result<void> without_model(const host::Host& files, const std::vector<std::strin
        {std::pair("res", model.res.has_value()), std::pair("dtype", model.dtype.has_value()),
         std::pair("optimizer", model.optimizer.has_value()),
         std::pair("checkpointing", model.checkpointing.has_value()),
-        std::pair("lora-targets", model.lora_targets.has_value())})
+        std::pair("lora-targets", model.lora_targets.has_value()),
+        std::pair("strategy", model.strategy.has_value()),
+        std::pair("gpus", model.ranks_of_model.has_value())})
     if (given) return fail(Code::usage, format("`--{}` goes with a model and `--train`", option));
   const auto is_folder = [&](const std::string& path) {
     const Result<host::FileStatus> status = files.status(path);
@@ -99,7 +108,12 @@ Result<FitModel> fit_model(const host::Host& files, const FitProgramRequest& pro
   const std::string path = out.command.front();
   out.command.erase(out.command.begin());
   if (out.command.empty()) out.command = {"python3"};
-  CUFIT_TRY(training, training_of(model, program.seq, traced_for));
+  const std::string world = program.world.value_or("1");
+  CUFIT_TRY(training, training_of(model, world != "1", program.seq, traced_for));
+  if (training.strategy && !program.world)
+    return fail(Code::usage, format("`--strategy {}`: over how many GPUs? `--gpus N`",
+                                    training.strategy->asked));
+  out.strategy = training.strategy;
   CUFIT_TRY(found, read_model_files(files, path));
   CUFIT_TRY(kind, kind_of(found, path));
   if (kind.architecture.empty())
@@ -109,6 +123,8 @@ Result<FitModel> fit_model(const host::Host& files, const FitProgramRequest& pro
                                   {found.weights, found.missing_bytes}));
   out.json = std::move(spec.json);
   out.title = format("{} --train {}", shell_word(path), model.train.value_or(""));
+  if (out.strategy)
+    out.title += format(" --gpus {} --strategy {}", shell_word(world), out.strategy->asked);
   return out;
 }
 
