@@ -9,8 +9,21 @@ import torch
 
 from .spec import AUTOCAST, DTYPES, SPEC, note, stop, tell
 
-HOW = SPEC.get("strategy") or ""  # "ddp", "zero1", "fsdp", "hsdp", "tp"; "": one GPU
-DEGREE = SPEC.get("degree") or 0  # ranks of a group of hsdp and tp
+NAMES = [name for name in os.environ.get("CUFIT_FIT_VARIANT", "").split(",") if name]
+
+
+# "ddp", "zero1", "fsdp", "hsdp", "tp", and "" for one GPU; ranks of a group of hsdp and tp; whether
+# what was gathered is dropped. A variant of a plan goes before what was asked for.
+def way():
+    for name in NAMES:
+        kind, _, more = name.partition(":")
+        if kind in ("zero1", "fsdp", "hsdp", "tp"):
+            return kind, int(more) if more.isdigit() else 0, more != "no-reshard"
+    return SPEC.get("strategy") or "", SPEC.get("degree") or 0, bool(SPEC.get("reshard"))
+
+
+HOW, DEGREE, RESHARD = way()
+OFFLOAD = "offload" in NAMES
 WORLD = int(os.environ.get("WORLD_SIZE") or 1)
 # Parameters are shards: in `tp` only where there are several groups of it.
 SHARDED = HOW in ("fsdp", "hsdp") or (HOW == "tp" and WORLD > DEGREE)
@@ -32,6 +45,8 @@ def join_group():
 # Onto the GPU, as a rank has it there. `model`: what is called.
 def dealt_out(model):
     if HOW in ("ddp", "zero1"):
+        if NAMES:
+            tell("tp_can", " ".join(map(str, degrees_of(model))))
         model.cuda()
         device = torch.cuda.current_device()
         return torch.nn.parallel.DistributedDataParallel(model, device_ids=[device])
@@ -64,15 +79,17 @@ def mesh():
 # it whole.
 def shard(model):
     try:
-        from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+        from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
     except ImportError:
         stop("missing", "torch.distributed.fsdp.fully_shard (torch 2.6)")
     wanted = {
         "mesh": mesh()["shard"] if HOW == "tp" else mesh(),
-        "reshard_after_forward": bool(SPEC["reshard"]),
+        "reshard_after_forward": RESHARD,
     }
     if CAST is not None:
         wanted["mp_policy"] = MixedPrecisionPolicy(param_dtype=CAST, reduce_dtype=torch.float32)
+    if OFFLOAD:
+        wanted["offload_policy"] = CPUOffloadPolicy()
     blocks = repeated_blocks(model)
     for block in blocks:
         fully_shard(block, **wanted)
@@ -92,36 +109,59 @@ def repeated_blocks(module):
     return [block for child in children for block in repeated_blocks(child)]
 
 
-# By the plan that the class has in transformers, of which DTensor runs these styles.
-def split_layers(model):
-    from torch.distributed.tensor import Replicate, parallel
-
+# The plan that the class has in transformers, or why its layers cannot be split so.
+def plan_of(model, degree):
     plan = dict(getattr(model, "_tp_plan", None) or {})
-    styles = {
-        "colwise": parallel.ColwiseParallel,
-        "rowwise": parallel.RowwiseParallel,
-        "colwise_rep": lambda: parallel.ColwiseParallel(output_layouts=Replicate()),
-        "colwise_gather_output": lambda: parallel.ColwiseParallel(output_layouts=Replicate()),
-    }
     if not plan:
-        stop("tp", type(model).__name__)
+        return {}, type(model).__name__
     for style in plan.values():
-        if style not in styles:
-            stop("tp", "%s (%s)" % (type(model).__name__, style))
+        if style not in STYLES:
+            return {}, "%s (%s)" % (type(model).__name__, style)
     text = model.config.get_text_config() if hasattr(model.config, "get_text_config") else None
     for name in ("num_attention_heads", "num_key_value_heads"):
         heads = getattr(text, name, None)
-        if heads and heads % DEGREE:
-            stop("tp", "%s = %d" % (name, heads))
+        if heads and heads % degree:
+            return {}, "%s = %d" % (name, heads)
+    return plan, ""
+
+
+# Numbers of ranks that can share the layers.
+def degrees_of(model):
+    local = int(os.environ.get("LOCAL_WORLD_SIZE") or WORLD)
+    if SPEC["train"] != "full" or SPEC["library"] != "transformers":
+        return []
+    return [k for k in (2, 4, 8) if k <= local and WORLD % k == 0 and plan_of(model, k)[0]]
+
+
+# Those that DTensor runs: by rows or columns, and whether the whole result is wanted.
+STYLES = {
+    "colwise": ("columns", False),
+    "rowwise": ("rows", False),
+    "colwise_rep": ("columns", True),
+    "colwise_gather_output": ("columns", True),
+}
+
+
+def split_layers(model):
+    from torch.distributed.tensor import Replicate, parallel
+
+    plan, why_not = plan_of(model, DEGREE)
+    if why_not:
+        stop("tp", why_not)
     split = {}
     for path, module in model.named_modules():
         for pattern, style in plan.items():
-            if isinstance(module, torch.nn.Linear) and fnmatch.fnmatchcase(path, pattern):
-                split[path] = styles[style]()
+            if not isinstance(module, torch.nn.Linear) or not fnmatch.fnmatchcase(path, pattern):
+                continue
+            by, whole = STYLES[style]
+            if by == "rows":
+                split[path] = parallel.RowwiseParallel()
+            else:
+                layout = {"output_layouts": Replicate()} if whole else {}
+                split[path] = parallel.ColwiseParallel(**layout)
     if not split:
         stop("tp", type(model).__name__)
-    whole = mesh()
-    parallel.parallelize_module(model, whole["tp"], split)
+    parallel.parallelize_module(model, mesh()["tp"], split)
     model.cuda()
     note("split", "%d: %s" % (len(split), ", ".join(sorted({p.split(".")[-1] for p in split}))))
 

@@ -56,7 +56,7 @@ def train(model, loss_of):
     model.train()
     optimizer = make_optimizer(model.parameters())
     scaler = torch.amp.GradScaler("cuda", enabled=torch.float16 in (ARITHMETIC, CAST))
-    for _ in range(STEPS + 1):
+    for _ in range(STEPS + 3):  # for plans two micro-batches more
         with torch.autocast(
             "cuda", dtype=ARITHMETIC or torch.bfloat16, enabled=ARITHMETIC is not None
         ):

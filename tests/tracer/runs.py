@@ -70,6 +70,8 @@ RUNS_OF_RANKS = {
     "stage-1": ("stage.py", ["1"], {}),
     **{how: ("sharded.py", [how, "3", "4"], {}) for how in SHARDED},
     "tensor": ("sharded.py", ["tensor", "1", "2"], {}),  # even parts alone
+    "copies-fsdp": ("copies.py", [], {"WORLD": "4", "RANK": "last", "VARIANT": "plan,fsdp"}),
+    "copies-zero1": ("copies.py", [], {"WORLD": "4", "VARIANT": "plan,zero1"}),
     **{
         "model-" + name: (
             "dealt_model.py",

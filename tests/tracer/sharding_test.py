@@ -170,6 +170,33 @@ class Dealt(ShardingTest):
         self.assertEqual(notes["model_split"], "4: down_proj, up_proj")
 
 
+# What `--plan` puts in the place of DistributedDataParallel.
+class Planned(ShardingTest):
+    def test_its_model_is_sharded(self):
+        self.assertEqual(self.held("copies-fsdp", "parameter"), SHARD)
+        self.assertEqual(self.held("copies-fsdp", "gathered"), 0)
+        facts = self.trace("copies-fsdp").facts
+        self.assertEqual(facts["variant"], "fsdp")
+        self.assertEqual(facts["data_parallel"], "ddp")
+        self.assertEqual(facts["blocks_at"], "module.layers")
+        for key in ("weights_bytes", "trained_bytes"):
+            self.assertEqual(int(facts[key]), WHOLE)
+
+    def test_an_optimizer_that_was_there_steps_the_shards(self):
+        own = FLOAT * sum(map(own_elements(4), SHAPES))
+        self.assertEqual(self.held("copies-fsdp", "optimizer state"), 2 * own)
+
+    def test_states_are_of_the_parameters_that_a_rank_steps(self):
+        self.assertEqual(self.held("copies-zero1", "parameter"), WHOLE)
+        # The largest first, each to the rank that has least.
+        states = self.held("copies-zero1", "optimizer state")
+        held = [0] * 4
+        for shape in sorted(SHAPES, key=elements, reverse=True):
+            held[held.index(min(held))] += elements(shape)
+        self.assertLess(held[0], sum(map(elements, SHAPES)) // 3)
+        self.assertEqual(states, 2 * FLOAT * held[0])
+
+
 class Parts(ShardingTest):
     def test_tensor_parallel_weights_are_dealt_out(self):
         # Of the first product rows, of the second columns; its bias is whole.
@@ -198,6 +225,7 @@ def main():
         sys.exit(77)
     # A stage reads what the one before wrote.
     names = ["worlds", "recorded", "stage-0", *SHARDED, *("model-" + name for name in DEALT)]
+    names += ["copies-fsdp", "copies-zero1"]
     try:
         if not sys.argv[2:]:
             with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:

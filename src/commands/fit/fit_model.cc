@@ -66,6 +66,20 @@ Result<fit::ModelKind> kind_of(const ModelFiles& found, const std::string& path)
                      path));
 }
 
+// Plans begin with a copy on each rank, and say what else there is.
+Result<void> plan_of_model(const FitProgramRequest& program, const FitModelRequest& model,
+                           fit::Training& training) {
+  if (!program.plan) return {};
+  if (model.strategy)
+    return fail(Code::usage, "`--plan` compares strategies of a model: leave `--strategy` out");
+  const std::optional<uint64_t> world = parse_uint(program.world.value_or("1"));
+  if (!world || *world < 2)
+    return fail(Code::usage, "`--plan` of a model needs one number of GPUs, from 2 on: `--gpus 8`");
+  CUFIT_TRY(copies, fit::parse_strategy("ddp"));
+  training.strategy = std::move(copies);
+  return {};
+}
+
 }  // namespace
 
 Result<void> without_model(const host::Host& files, const std::vector<std::string>& command,
@@ -92,10 +106,9 @@ Result<void> without_model(const host::Host& files, const std::vector<std::strin
 Result<FitModel> fit_model(const host::Host& files, const FitProgramRequest& program,
                            const FitModelRequest& model,
                            const std::optional<ComputeCapability>& traced_for) {
-  for (const auto& [option, given] :
-       {std::pair("batch-arg", program.batch_arg.has_value()),
-        std::pair("function", program.function.has_value()),
-        std::pair("events", !program.events.empty()), std::pair("plan", program.plan)})
+  for (const auto& [option, given] : {std::pair("batch-arg", program.batch_arg.has_value()),
+                                      std::pair("function", program.function.has_value()),
+                                      std::pair("events", !program.events.empty())})
     if (given)
       return fail(Code::usage, format("`--train` builds a program of its own: `--{}` does not go "
                                       "with it",
@@ -110,6 +123,7 @@ Result<FitModel> fit_model(const host::Host& files, const FitProgramRequest& pro
   if (out.command.empty()) out.command = {"python3"};
   const std::string world = program.world.value_or("1");
   CUFIT_TRY(training, training_of(model, world != "1", program.seq, traced_for));
+  if (Result<void> good = plan_of_model(program, model, training); !good) return good.error();
   if (training.strategy && !program.world)
     return fail(Code::usage, format("`--strategy {}`: over how many GPUs? `--gpus N`",
                                     training.strategy->asked));
