@@ -17,7 +17,7 @@ NAMES = [name for name in os.environ.get("CUFIT_FIT_VARIANT", "").split(",") if 
 def way():
     for name in NAMES:
         kind, _, more = name.partition(":")
-        if kind in ("zero1", "fsdp", "hsdp", "tp"):
+        if kind in ("fsdp", "hsdp", "tp"):  # of ZeRO-1 the tracer keeps what this rank steps
             return kind, int(more) if more.isdigit() else 0, more != "no-reshard"
     return SPEC.get("strategy") or "", SPEC.get("degree") or 0, bool(SPEC.get("reshard"))
 

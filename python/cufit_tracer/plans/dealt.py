@@ -15,8 +15,8 @@ class Dealt:
         # A model without a script deals itself out (python/cufit_model/ranks.py).
         own = bool(os.environ.get("CUFIT_FIT_MODEL"))
         ways = [name.partition(":") for name in names if not own]
-        self.zero1 = any(kind == "zero1" for kind, _, _ in ways)
         way = next((way for way in ways if way[0] in ("fsdp", "hsdp")), None)
+        self.zero1 = "zero1" in names
         self.sharded = way is not None
         self.reshard = self.sharded and way[2] != "no-reshard"
         self.group = int(way[2]) if self.sharded and way[0] == "hsdp" else 0

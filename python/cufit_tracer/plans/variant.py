@@ -71,10 +71,14 @@ class Variant:
             self.autocast.__exit__(None, None, None)
             self.autocast = None
         self.backwards += 1
-        if self.skipped and any(
-            p.grad is not None for root in self.roots.values() for p in root.parameters()
-        ):
+        if self.skipped and self.has_gradients():
             self.accumulated = True
+
+    # FSDP has other parameters in the model while a block is gathered than the optimizer steps.
+    def has_gradients(self):
+        found = [p for root in self.roots.values() for p in root.parameters()]
+        found += [p for o in self.made for group in o.param_groups for p in group["params"]]
+        return any(p.grad is not None for p in found)
 
     def learn_root(self, root):
         sizes = {}
@@ -88,9 +92,8 @@ class Variant:
         ):
             return  # of several, the largest is the one that is spoken of
         self.facts["precision"] = str(max(sizes, key=sizes.get))[6:]
-        self.learn_bytes(root)
+        self.learn_sharing(root)
         self.facts["forward_at"] = self.tracer.source()
-        self.facts["blocks_at"] = " ".join(name for name, _ in self.repeated_blocks(root, ""))
         kind, at, switch = self.way_of_checkpointing(root)
         self.facts["checkpointing_at"] = at
         if self.facts["checkpointing"] != "on":
@@ -98,8 +101,8 @@ class Variant:
         if kind and "checkpointing" in self.names:
             switch()
 
-    # What ranks send each other; of a shard its whole.
-    def learn_bytes(self, root):
+    # What ranks send each other, of a shard its whole; and what FSDP would wrap.
+    def learn_sharing(self, root):
         distributed = self.torch.distributed
         if not distributed.is_available() or not distributed.is_initialized():
             return
@@ -107,6 +110,7 @@ class Variant:
             return
         sizes = [(p.requires_grad, p.numel() * p.element_size()) for p in root.parameters()]
         self.facts["weights_bytes"] = sum(size for _, size in sizes)
+        self.facts["blocks_at"] = " ".join(name for name, _ in self.repeated_blocks(root, ""))
         self.facts["trained_bytes"] = sum(size for trained, size in sizes if trained)
 
     def way_of_checkpointing(self, root):

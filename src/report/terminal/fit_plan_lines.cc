@@ -21,7 +21,8 @@ class FitPlanLinesWriter {
         framework_(fact("framework")),
         trainer_(framework_ == "trainer"),
         lightning_(framework_ == "lightning"),
-        accelerate_(framework_ == "accelerate") {}
+        accelerate_(framework_ == "accelerate"),
+        own_(!fact("strategy").empty()) {}
 
   PlanLines of(const std::string& change) const {
     if (change == "bf16" || change == "fp16")
@@ -54,7 +55,7 @@ class FitPlanLinesWriter {
 
   // In place of DistributedDataParallel. `kind`: of "hsdp:4" what stands before the colon.
   Lines dealt(const std::string& change, const std::string& kind) const {
-    if (!fact("strategy").empty()) {  // a model without a script
+    if (own_) {
       if (kind == "offload") return {"fully_shard(..., offload_policy=CPUOffloadPolicy())"};
       return {format("--strategy {}", change)};
     }
@@ -154,6 +155,7 @@ class FitPlanLinesWriter {
   }
 
   Lines checkpointing() const {
+    if (own_) return {"--checkpointing on"};
     const std::string kind = fact("checkpointing"), at = fact("checkpointing_at");
     if (trainer_ && kind == "transformers")
       return {
@@ -175,6 +177,7 @@ class FitPlanLinesWriter {
 
   Lines optimizer(const std::string& change) const {
     const std::string name = fact("optimizer");
+    if (own_ && change == "8bit") return {"--optimizer adamw8bit"};
     if (change == "8bit") {
       if (trainer_)
         return {"TrainingArguments(optim=\"adamw_bnb_8bit\")  # pip install bitsandbytes"};
@@ -221,6 +224,7 @@ class FitPlanLinesWriter {
   const std::string& settings_;
   const std::string framework_;
   const bool trainer_, lightning_, accelerate_;
+  const bool own_;  // a model without a script
 };
 
 }  // namespace
