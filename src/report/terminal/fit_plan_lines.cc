@@ -74,7 +74,8 @@ class FitPlanLinesWriter {
   Lines fully_shard(const std::string& change, const std::string& kind) const {
     const std::string half = gathered_in();
     std::string more;
-    Lines out = {"from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard"};
+    Lines out = {format("from torch.distributed.fsdp import {}fully_shard",
+                        half.empty() ? "" : "MixedPrecisionPolicy, ")};
     if (kind == "hsdp") {
       const std::string group = printable(change.substr(kind.size() + 1));
       out.push_back(
