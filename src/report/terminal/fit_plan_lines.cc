@@ -29,8 +29,7 @@ class FitPlanLinesWriter {
       return {change, fact("forward_at"), precision(change)};
     const std::string kind = change.substr(0, change.find(':'));
     if (kind == "zero1" || kind == "fsdp" || kind == "hsdp" || kind == "tp" || kind == "offload")
-      return {change, kind == "zero1" ? fact("optimizer_at") : fact("data_parallel_at"),
-              dealt(change, kind)};
+      return {change, place_of(kind), dealt(change, kind)};
     if (change == "checkpointing") return {change, "", checkpointing()};
     if (change == "accumulation") return {change, "", accumulation()};
     if (change == "expandable_segments") return {change, "", {allocator()}};
@@ -38,6 +37,11 @@ class FitPlanLinesWriter {
   }
 
  private:
+  // Where the program does it itself.
+  std::string place_of(const std::string& kind) const {
+    if (own_ || trainer_ || lightning_ || accelerate_) return {};
+    return fact(kind == "zero1" ? "optimizer_at" : "data_parallel_at");
+  }
   std::string fact(const char* key) const { return printable(program_.fact(key)); }
 
   Lines precision(const std::string& half) const {
@@ -126,10 +130,8 @@ class FitPlanLinesWriter {
     const char* how = kind == "hsdp"                ? "hybrid_shard"
                       : change == "fsdp:no-reshard" ? "shard_grad_op"
                                                     : "full_shard";
-    return format(
-        "TrainingArguments(fsdp=\"{} auto_wrap\", fsdp_config={{\"version\": 2}})  # or "
-        "--fsdp \"{} auto_wrap\"",
-        how, how);
+    return format("TrainingArguments(fsdp=\"{} auto_wrap\")  # or --fsdp \"{} auto_wrap\"", how,
+                  how);
   }
 
   static std::string accelerate_dealt(const std::string& change, const std::string& kind) {
@@ -137,8 +139,8 @@ class FitPlanLinesWriter {
     if (kind == "offload") return "accelerate launch --use_fsdp --fsdp_offload_params true";
     if (kind == "hsdp")
       return format(
-          "accelerate launch --use_fsdp --fsdp_version 2  # with "
-          "ParallelismConfig(dp_shard_size={})",
+          "accelerate launch --use_fsdp --fsdp_version 2 --use_parallelism_config "
+          "--parallelism_config_dp_shard_size {}",
           printable(change.substr(kind.size() + 1)));
     return format(
         "accelerate launch --use_fsdp --fsdp_version 2 --fsdp_auto_wrap_policy "
