@@ -7,6 +7,7 @@ import torch
 
 from .four_bit import quantise
 from .lora import lora_diffusion
+from .ranks import dealt_out
 from .spec import AUTOCAST, BATCH, SPEC, WEIGHTS, needed, stop
 from .training import built, train
 
@@ -68,8 +69,7 @@ def rows(*shape):
     return torch.randn(*shape, dtype=AUTOCAST or WEIGHTS, device="cuda")
 
 
-def unet_loss(model):
-    config = model.config
+def unet_loss(model, config):
     latent = SPEC["res"] // 8
     latents = torch.randn(BATCH, 4, latent, latent).to("cuda", AUTOCAST or WEIGHTS)
     noise = torch.randn_like(latents)
@@ -92,8 +92,7 @@ def unet_loss(model):
     return loss.mean([1, 2, 3]).mean()
 
 
-def flux_loss(model):
-    config = model.config
+def flux_loss(model, config):
     side = SPEC["res"] // 16
     latents = torch.randn(BATCH, side * side, config.in_channels).to("cuda", AUTOCAST or WEIGHTS)
     noise = torch.randn_like(latents)
@@ -112,8 +111,7 @@ def flux_loss(model):
     return torch.nn.functional.mse_loss(out.float(), (noise - latents).float())
 
 
-def sd3_loss(model):
-    config = model.config
+def sd3_loss(model, config):
     latent = SPEC["res"] // 8
     latents = torch.randn(BATCH, config.in_channels, latent, latent).to("cuda", AUTOCAST or WEIGHTS)
     noise = torch.randn_like(latents)
@@ -142,8 +140,8 @@ def train_diffusion():
         quantise(model)
     if SPEC["checkpointing"]:
         model.enable_gradient_checkpointing()
-    whole = model
+    config = model.config
     if SPEC["train"] != "full":
         model = lora_diffusion(model, SPEC["rank"])
-    model.cuda()
-    train(model, lambda: LOSSES[SPEC["architecture"]](whole))
+    model = dealt_out(model)
+    train(model, lambda: LOSSES[SPEC["architecture"]](model, config))

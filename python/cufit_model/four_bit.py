@@ -4,6 +4,7 @@
 import torch
 
 from .layers import features, is_linear, replace
+from .ranks import SHARDED
 from .spec import AUTOCAST, SPEC, WEIGHTS, note
 
 
@@ -21,6 +22,16 @@ class FourBitMatmul(torch.autograd.Function):
         return grad.matmul(ctx.layer.whole(grad.dtype)), None, None
 
 
+# FSDP deals out parameters of one floating type: then that is what the halves of bytes lie in
+# (bitsandbytes' `quant_storage`), in the processor's memory until they are dealt out.
+def packed(elements):
+    if not SHARDED:
+        return torch.empty(((elements + 1) // 2, 1), dtype=torch.uint8, device="cuda")
+    dtype = AUTOCAST or WEIGHTS
+    size = dtype.itemsize * 2
+    return torch.empty(((elements + size - 1) // size, 1), dtype=dtype)
+
+
 class Linear4bit(torch.nn.Linear):
     """NF4 with double quantisation: the storages of bitsandbytes' layer, and what it makes for the
     length of a product."""
@@ -35,9 +46,7 @@ class Linear4bit(torch.nn.Linear):
             return torch.empty(size, dtype=dtype, device="cuda")
 
         blocks = (elements + BLOCK - 1) // BLOCK
-        self.weight = torch.nn.Parameter(
-            make(((elements + 1) // 2, 1), torch.uint8), requires_grad=False
-        )
+        self.weight = torch.nn.Parameter(packed(elements), requires_grad=False)
         self.scales = make(blocks, torch.uint8)
         self.scales_of_scales = make((blocks + NESTED_BLOCK - 1) // NESTED_BLOCK, torch.float32)
         self.codes = make(16, torch.float32), make(256, torch.float32), make((), torch.float32)
@@ -74,17 +83,19 @@ def quantise(model):
         lambda path, m: is_linear(m) and m is not head and not isinstance(m, Linear4bit),
         make,
     )
+    four_bit = {id(m.weight) for m in model.modules() if isinstance(m, Linear4bit)}
     note(
         "four_bit",
         "{:,} / {:,}".format(
             sum(elements),
-            sum(elements) + sum(p.numel() for p in model.parameters() if p.dtype != torch.uint8),
+            sum(elements) + sum(p.numel() for p in model.parameters() if id(p) not in four_bit),
         ),
     )
     # As peft's prepare_model_for_kbit_training: what is left in half precision becomes fp32;
     # diffusers leaves it.
     for parameter in model.parameters():
         parameter.requires_grad_(False)
-        if SPEC["library"] == "transformers" and parameter.dtype in (torch.float16, torch.bfloat16):
+        half = parameter.dtype in (torch.float16, torch.bfloat16) and id(parameter) not in four_bit
+        if SPEC["library"] == "transformers" and half:
             parameter.data = parameter.data.to(torch.float32)
     return paths

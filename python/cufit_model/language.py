@@ -7,6 +7,7 @@ import torch
 
 from .four_bit import quantise
 from .lora import lora_language
+from .ranks import dealt_out
 from .spec import BATCH, SPEC, WEIGHTS, needed, note, stop
 from .training import built, train
 
@@ -72,7 +73,7 @@ def train_language():
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     if SPEC["train"] != "full":
         model = lora_language(model, SPEC["rank"])
-    model.cuda()
+    model = dealt_out(model)
     most = getattr(text_config(config), "max_position_embeddings", None)
     if SPEC["seq"] and isinstance(most, int) and 0 < most < SPEC["seq"]:
         note("positions", "%d / %d" % (SPEC["seq"], most))

@@ -20,11 +20,13 @@ def entry(as_program):
         sys.exit(4)
     from .diffusion import train_diffusion
     from .language import train_language
+    from .ranks import join_group
     from .spec import SPEC, note
 
     def run():
         for kind, detail in SPEC["assumed"]:
             note(kind, detail)
+        join_group()
         if SPEC["library"] == "diffusers":
             train_diffusion()
         else:

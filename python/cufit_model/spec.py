@@ -20,6 +20,11 @@ def note(kind, detail=""):
         tracer.file.note("model_" + kind, str(detail), "")
 
 
+def tell(key, value):
+    for tracer in getattr(sys, "_cufit_tracers", ()):
+        tracer.file.fact(key, value)
+
+
 # The reason is a note, for the report to put into words.
 def stop(kind, detail=""):
     note("stop_" + kind, detail)

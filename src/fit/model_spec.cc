@@ -20,11 +20,16 @@ constexpr std::string_view k_notes[] = {
     "model_frozen_pure", "model_four_bit_how", "model_fp8", "model_adamw_fused",
     "model_adamw_foreach", "model_adamw8bit", "model_sgd", "model_checkpointing_on",
     "model_checkpointing_off", "model_text", "model_pictures", "model_latents", "model_beside",
+    "model_full_sharded", "model_per_rank", "model_strategy_ddp", "model_strategy_zero1",
+    "model_strategy_zero2", "model_strategy_zero3", "model_strategy_fsdp",
+    "model_strategy_fsdp_kept", "model_strategy_hsdp", "model_strategy_tp",
+    "model_sharded_precision",
     // of the program
     "model_built", "model_lora_targets", "model_trained", "model_four_bit", "model_count",
-    "model_positions", "model_loss", "model_no_weights", "model_cut_off"};
+    "model_positions", "model_loss", "model_no_weights", "model_cut_off", "model_wrapped",
+    "model_split"};
 constexpr std::string_view k_stops[] = {"model_stop_missing", "model_stop_class",
-                                        "model_stop_targets"};
+                                        "model_stop_targets", "model_stop_tp", "model_stop_ranks"};
 
 class Writer {
  public:
@@ -36,6 +41,7 @@ class Writer {
     if (!files_.there) assume("no_weights");
     if (files_.missing_bytes != 0) assume("cut_off");
     if (Result<void> good = types(); !good) return good.error();
+    if (Result<void> good = strategy(); !good) return good.error();
     if (Result<void> good = data(); !good) return good.error();
     optimizer();
     checkpointing();
@@ -58,6 +64,11 @@ class Writer {
                            {"blocks", {kind_.blocks, kind_.single_blocks}},
                            {"guidance", kind_.guidance},
                            {"assumed", out_.assumed}};
+    if (training_.strategy)
+      json.update({{"strategy", training_.strategy->kind},
+                   {"strategy_asked", training_.strategy->asked},
+                   {"degree", training_.strategy->degree},
+                   {"reshard", training_.strategy->reshard}});
     out_.json = json.dump(-1, true);
     return std::move(out_);
   }
@@ -77,6 +88,29 @@ class Writer {
     return {"JointTransformerBlock"};
   }
 
+  // Tensor parallelism is where there are several groups of it.
+  bool always_sharded() const {
+    return training_.strategy && training_.strategy->shards() && training_.strategy->kind != "tp";
+  }
+
+  // FSDP gathers what it computes with in half precision, and needs no autocast.
+  Result<void> strategy() {
+    if (!training_.strategy) return {};
+    const Strategy& strategy = *training_.strategy;
+    assume("per_rank");
+    assume(strategy.note().c_str(), strategy.degree == 0 ? "" : std::to_string(strategy.degree));
+    if (strategy.shards() && !autocast_.empty()) assume("sharded_precision", autocast_);
+    if (strategy.kind != "tp") return {};
+    if (!full())
+      return fail(Code::usage, format("`--strategy {}` goes with `--train full`", strategy.asked));
+    if (diffusion())
+      return fail(Code::unsupported,
+                  format("`--strategy {}`: no plan says how the layers of {} are "
+                         "split",
+                         strategy.asked, kind_.architecture));
+    return {};
+  }
+
   // Full: fp32 weights under autocast, as mixed precision is without further options. Frozen ones
   // stay in the type that they are written in; diffusion trainers cast them to that of the
   // arithmetic.
@@ -94,7 +128,10 @@ class Writer {
     if (full()) {
       weights_ = asked.empty() ? "fp32" : asked;
       autocast_ = asked.empty() ? half : "";
-      assume(asked.empty() ? "full_autocast" : "full_pure", asked.empty() ? half : asked);
+      if (asked.empty())
+        assume(always_sharded() ? "full_sharded" : "full_autocast", half);
+      else
+        assume("full_pure", asked);
       return {};
     }
     const std::string written = kind_.dtype.empty() || diffusion() ? half : kind_.dtype;

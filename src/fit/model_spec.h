@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "fit/model_kind.h"
+#include "fit/strategy.h"
 
 namespace cufit::fit {
 
@@ -27,6 +28,7 @@ struct Training {
   std::string checkpointing;  // "on", "off"
   std::string lora_targets;   // names with commas, "all", "default"
   bool bfloat = true;         // the card computes in bf16
+  std::optional<Strategy> strategy;  // over several GPUs; nullopt: on one
 };
 
 // "full", "lora:64", "qlora", "qlora:32" into method and rank. Error{usage} for others.

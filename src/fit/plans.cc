@@ -30,10 +30,18 @@ const StepProgram* program_for(const PlanProgram& program, uint64_t accumulation
   return program.accumulating ? &*program.accumulating : nullptr;
 }
 
-double time_of(const PlanProgram& program, const TrainingPlan& plan, const CardSpeed& speed) {
-  const std::optional<StepTime> time = step_time(program.steps, plan.micro_batch, speed);
+double time_of(const PlanProgram& program, TrainingPlan& plan, const PlanQuestion& question) {
+  const std::optional<StepTime> time = step_time(program.steps, plan.micro_batch, question.speed);
   if (!time) return 0;
-  return time->pass * static_cast<double>(plan.accumulation) + time->optimizer;
+  const StepTraffic traffic =
+      step_traffic(program.steps, plan.micro_batch, program.dealing, question.links);
+  plan.sent = traffic.bytes(plan.accumulation);
+  return step_seconds(*time, traffic, plan.accumulation);
+}
+
+// What ranks that work on the same samples take of them in a step.
+uint64_t samples_of(const PlanProgram& program, uint64_t samples) {
+  return samples * (program.dealing.world / program.dealing.batches());
 }
 
 bool dominates(const TrainingPlan& a, const TrainingPlan& b) {
@@ -71,18 +79,20 @@ std::vector<TrainingPlan> candidates(std::span<const PlanProgram> programs,
   };
   std::vector<Cell> cells;
   std::vector<Plan> asked;
-  for (size_t i = 0; i < programs.size(); ++i)
-    for (const uint64_t count : accumulations(samples, question.accumulation)) {
+  for (size_t i = 0; i < programs.size(); ++i) {
+    const uint64_t own = samples_of(programs[i], samples);
+    for (const uint64_t count : accumulations(own, question.accumulation)) {
       const StepProgram* program = program_for(programs[i], count, question.accumulation);
       if (program == nullptr) continue;
       for (const bool expandable : {false, true}) {
         if (expandable && question.setup.settings.expandable_segments) continue;
-        Plan plan{program, question.setup, {samples / count}};
+        Plan plan{program, question.setup, {own / count}};
         if (expandable) plan.setup.settings.expandable_segments = true;
         asked.push_back(std::move(plan));
         cells.push_back({i, count, expandable});
       }
     }
+  }
   const std::vector<std::vector<CurvePoint>> answers = curves(asked);
   std::vector<TrainingPlan> out;
   for (size_t i = 0; i < cells.size(); ++i) {
@@ -106,8 +116,10 @@ std::vector<TrainingPlan> candidates(std::span<const PlanProgram> programs,
 PlanOnCard on_card(std::span<const PlanProgram> programs, const PlanQuestion& question,
                    const TrainingPlan& plan, const PlanCard& card) {
   PlanOnCard out;
-  if (plan.peak_allocated > card.setup.capacity) return out;
+  const uint64_t more = programs[plan.program].more_outside;
+  if (card.setup.capacity <= more || plan.peak_allocated > card.setup.capacity - more) return out;
   Setup setup = card.setup;
+  setup.capacity -= more;
   setup.settings = question.setup.settings;
   if (plan.expandable_segments) setup.settings.expandable_segments = true;
   const StepProgram* program =
@@ -139,9 +151,9 @@ Plans plans_of(std::span<const PlanProgram> programs, const PlanQuestion& questi
   const auto is_own = [&](const TrainingPlan& plan) { return plan.changes == 0; };
   const auto own = std::find_if(out.plans.begin(), out.plans.end(), is_own);
   if (own == out.plans.end()) return {};
-  const double own_time = time_of(programs[0], *own, question.speed);
+  const double own_time = time_of(programs[0], *own, question);
   for (TrainingPlan& plan : out.plans) {
-    const double time = time_of(programs[plan.program], plan, question.speed);
+    const double time = time_of(programs[plan.program], plan, question);
     plan.relative_time = own_time > 0 ? time / own_time : 0;
   }
   std::sort(out.plans.begin(), out.plans.end(), [](const TrainingPlan& a, const TrainingPlan& b) {

@@ -83,6 +83,14 @@ struct NvlinkRate {  // nvmlNvlinkVersion_t -> "4", MB/s of one link in one dire
 struct PcieRate {  // MB/s of one lane in one direction
   uint32_t gen, mbps;
 };
+struct CardNvlinkRow {   // MB/s of all links of a card in one direction, to the others of its node
+  std::string_view gpu;  // Gpu::name
+  uint32_t mbps;
+};
+struct CardPcieRow {  // the generation of PCIe that cards of a compute capability have
+  std::string_view cc;
+  uint32_t gen;
+};
 struct PtxIsaRow {
   std::string_view isa, cuda;
 };  // "8.8" -> "12.9"
@@ -469,6 +477,8 @@ struct Knowledge {
   std::span<const MigProfileRow> mig_profiles = {};
   std::span<const NvlinkRate> nvlink_rates = {};
   std::span<const PcieRate> pcie_rates = {};
+  std::span<const CardNvlinkRow> card_nvlink = {};
+  std::span<const CardPcieRow> card_pcie = {};
   std::span<const MigLimitRow> mig_limits = {};
   std::span<const QuotaSinceRow> quota_since_rows = {};
   std::span<const QuotaSizeRow> quota_sizes = {};

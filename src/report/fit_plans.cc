@@ -22,7 +22,8 @@ const fit::PlanOnCard* on_card(const fit::Plans& plans, size_t plan, size_t card
 }
 
 int64_t headroom(const fit::PlansAnswer& plans, const fit::TrainingPlan& plan, size_t card) {
-  return static_cast<int64_t>(plans.usable[card]) - static_cast<int64_t>(plan.peak_reserved_upper);
+  return static_cast<int64_t>(plans.usable[card]) - static_cast<int64_t>(plan.peak_reserved_upper) -
+         static_cast<int64_t>(plans.programs[plan.program].more_outside);
 }
 
 std::string signed_size(int64_t bytes) {
@@ -45,16 +46,30 @@ class PlansPainter : private TerminalWriter {
     flow(say(plans_.speed_known ? "fit.plan.time" : "fit.plan.time_other",
              {{"card", plans_.speed_card}}),
          "  ", "  ", "2");
+    if (plans_.world > 1)
+      flow(say(plans_.nvlink ? "fit.plan.links_nvlink" : "fit.plan.links_pcie",
+               {{"world", thousands(plans_.world)},
+                {"batches", thousands(plans_.plans.samples * plans_.world)}}),
+           "  ", "  ", "2");
     return std::move(out_);
   }
 
  private:
   const fit::TrainingPlan& plan(size_t number) const { return plans_.plans.plans[number]; }
 
+  // "tp:2" in words.
+  std::string switch_name(const std::string& change) const {
+    if (change == "fsdp:no-reshard") return say("fit.plan.switch.fsdp_kept");
+    const size_t colon = change.find(':');
+    if (colon == std::string::npos) return say("fit.plan.switch." + change);
+    return say("fit.plan.switch." + change.substr(0, colon),
+               {{"degree", printable(change.substr(colon + 1))}});
+  }
+
   std::string name_of(const fit::TrainingPlan& plan) const {
     std::string text;
     const auto add = [&](const std::string& change) {
-      text += (text.empty() ? "" : " + ") + say("fit.plan.switch." + change);
+      text += (text.empty() ? "" : " + ") + switch_name(change);
     };
     for (const std::string& change : plans_.programs[plan.program].switches) add(change);
     if (plan.expandable_segments) add("expandable_segments");
@@ -67,6 +82,7 @@ class PlansPainter : private TerminalWriter {
     std::string head = "     " + right(say("fit.plan.column.time"), k_time) +
                        right(say("fit.column.upper"), k_size);
     if (card) head += right(say("fit.plan.column.headroom"), k_size);
+    if (plans_.world > 1) head += right(say("fit.plan.column.sent"), k_size);
     head += right(say("fit.plan.column.batch"), k_size) + "  " + say("fit.plan.column.plan");
     out_ += coloured(head, "1") + "\n";
     for (size_t i = 0; i < shown_.size(); ++i) {
@@ -76,6 +92,7 @@ class PlansPainter : private TerminalWriter {
       text += right(gib(row.peak_reserved_upper), k_size);
       const fit::PlanOnCard* on = card ? on_card(plans_.plans, shown_[i], 0) : nullptr;
       if (card) text += right(signed_size(headroom(plans_, row, 0)), k_size);
+      if (plans_.world > 1) text += right(gib(static_cast<uint64_t>(row.sent)), k_size);
       text += right(row.accumulation == 1
                         ? thousands(row.micro_batch)
                         : format("{} x {}", thousands(row.micro_batch), row.accumulation),
@@ -116,7 +133,7 @@ class PlansPainter : private TerminalWriter {
           same->numbers += say("list") + number;
       }
     for (const Change& change : changes) {
-      std::string name = say("fit.plan.switch." + change.what.name);
+      std::string name = switch_name(change.what.name);
       if (!change.what.at.empty()) name += say("fit.at", {{"source", change.what.at}});
       flow(say("fit.plan.switch_on", {{"what", name}, {"numbers", change.numbers}}), "  ", "  ");
       for (const std::string& line : change.what.lines)
@@ -192,6 +209,7 @@ Json fit_plans_json(const FitView& view) {
     row["headroom_bytes"] = plans.cards.empty() ? Json(nullptr) : Json(headroom(plans, plan, 0));
     row["relative_time"] = plan.relative_time > 0 ? Json(plan.relative_time) : Json(nullptr);
     row["time_card"] = plans.speed_card;
+    if (plans.world > 1) row["sent_bytes"] = static_cast<uint64_t>(plan.sent);
     row["as_it_is"] = number == plans.plans.as_it_is;
     row["pareto"] = plan.frontier;
     row["gpus"] = cards_json(plans, number);

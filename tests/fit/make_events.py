@@ -9,7 +9,7 @@ import os
 
 MI = 1 << 20
 TEXT, SITE, ALLOC, FREE, MARK, CALL, CATEGORY, NOTE, FACT, END = range(1, 11)
-PARAMETER, BUFFER, GRADIENT, STATE, INPUT = range(1, 6)
+PARAMETER, BUFFER, GRADIENT, STATE, INPUT, GATHERED = range(1, 7)
 SETUP, FORWARD, BACKWARD, OPTIMIZER, OTHER, VALIDATION = range(6)
 
 
@@ -115,7 +115,13 @@ def rank_of(kind, world, rank, size, differ=""):
              "world": world}
     if differ:
         facts["ranks_differ"] = differ
+    if kind == "shared":  # `--train --strategy`
+        facts = {key: facts[key] for key in facts if not key.startswith("batch_")}
+        facts["strategy"] = "zero3"
     dealt = Events("%s-w%d-r%d-%d" % (kind, world, rank, size), steps=3, **facts)
+    if kind == "shared":
+        for note, detail in (("per_rank", ""), ("strategy_zero3", ""), ("sharded_precision", "bf16"), ("wrapped", "2: LlamaDecoderLayer")):
+            dealt.note("model_" + note, detail, "")
     share = 1 if kind == "whole" else world
     for name, of in (("layer1", 4000), ("layer2", 2400)):
         dealt.alloc(of * MI // share, "_to_copy", name, "train.py:14", SETUP, PARAMETER)
@@ -140,6 +146,8 @@ rank_of("dealt", 2, 1, 8)
 rank_of("dealt", 16, 0, 8)
 for world in (2, 4):
     rank_of("whole", world, 0, 8)
+    rank_of("shared", world, 0, 8)
+rank_of("shared", 2, 0, 16)
 
 # Validation with batches of 64 whatever the batch size of training is: 8 Mi and 4 Mi per row, nothing kept.
 for size in (8, 16):
@@ -197,7 +205,8 @@ for size in (8, 16):
         step(built, size, held)
     built.end(0)
 
-for kind, detail in (("missing", "diffusers"), ("class", "NewForCausalLM (transformers 5.17.0)"), ("targets", "no module named `query`")):
+for kind, detail in (("missing", "diffusers"), ("class", "NewForCausalLM (transformers 5.17.0)"), ("targets", "no module named `query`"),
+                     ("tp", "GPT2LMHeadModel")):
     lacking = Events("model-%s-8" % kind, batch=8)
     lacking.note("model_estimate", "", "")
     lacking.note("model_stop_" + kind, detail, "")
@@ -236,10 +245,20 @@ Events("cpu-8").end(1)
 # Made for plans (src/fit/trace_parts.h): a step over two micro-batches behind the three, what the second step computes and moves, and what could
 # be switched on. Activations
 # are eight times those above, in half precision four times; with checkpointing 2 Mi a sample of each layer are kept, and the rest is made again.
-def plan_training(name, at, switches, **facts):
+# Of eight ranks: DistributedDataParallel, and FSDP, which gathers each layer for each pass.
+def plan_training(name, at, switches, ranks=1, **facts):
     half, recompute = "bf16" in switches, "checkpointing" in switches
+    share = ranks if "fsdp" in switches else 1
+    if ranks > 1:
+        facts.update(rank=0, world_size=ranks, node_size=ranks, world=ranks)
     events = Events(name, steps=3, **facts)
-    weights(events)
+    for layer, size in (("layer1", 40), ("layer2", 24)):
+        events.alloc(size * MI // share, "_to_copy", layer, "train.py:14", SETUP, PARAMETER)
+
+    def gather(phase):
+        for layer, size in (("layer1", 40), ("layer2", 24)) if share > 1 else ():
+            events.free(events.alloc(size * MI, "all_gather_copy_out", layer, "", phase, GATHERED))
+
     state, bits = [], 16 if half else 32
 
     def work(phase, times):
@@ -250,12 +269,14 @@ def plan_training(name, at, switches, **facts):
     def passes(grads):
         data = events.alloc(at * MI, "_to_copy", "", "train.py:20", FORWARD, INPUT)
         sizes = [at * 64 * MI // (2 if half else 1), at * 32 * MI // (2 if half else 1)]
+        gather(FORWARD)
         kept = [events.alloc(at * 2 * MI if recompute else size, "addmm", layer, "train.py:21", FORWARD) for size, layer in zip(sizes, ("layer1", "layer2"))]
         work(FORWARD, 1)
         made = []
+        gather(BACKWARD)
         for layer, size in (("layer2", 24), ("layer1", 40)):
             again = [events.alloc(sizes[layer == "layer2"], "addmm", layer, "train.py:21", BACKWARD)] if recompute else []
-            made.append(events.alloc(size * MI, "mm", layer, "train.py:23", BACKWARD, GRADIENT))
+            made.append(events.alloc(size * MI // share, "mm", layer, "train.py:23", BACKWARD, GRADIENT))
             events.free(*again, kept[layer == "layer2"])
         work(BACKWARD, 3 if recompute else 2)
         if grads:  # added to what is there
@@ -269,13 +290,16 @@ def plan_training(name, at, switches, **facts):
         events.free(*grads)
         grads = passes([])
         for size in (24, 40) if not state else ():
-            state.extend(events.alloc(size * MI, "zeros_like", "exp_avg", "train.py:24", OPTIMIZER, STATE) for _ in range(2))
+            state.extend(events.alloc(size * MI // share, "zeros_like", "exp_avg", "train.py:24", OPTIMIZER, STATE) for _ in range(2))
         if number == 1:
-            events.record(CALL, events.site("moved", "", "", OPTIMIZER), 2, 7 * 64 * MI, 20)
+            events.record(CALL, events.site("moved", "", "", OPTIMIZER), 2, 7 * 64 * MI // share, 20)
         events.record(MARK, 1)
     facts = {"variant": ",".join(switches), "micro_batches": 1, "framework": "", "autocast": "", "precision": "float32",
              "checkpointing": "on" if recompute else "blocks", "checkpointing_at": "layer1 layer2", "optimizer": "AdamW", "optimizer_form": "fused",
              "optimizer_can": "fused", "optimizer_at": "train.py:15", "forward_at": "train.py:21"}
+    if ranks > 1:
+        facts.update(data_parallel="ddp", data_parallel_at="train.py:16", blocks_at="module.layers",
+                     weights_bytes=64 * MI, trained_bytes=64 * MI)
     for key, value in facts.items():
         events.record(FACT, events.text(key), events.text(str(value)))
     events.record(MARK, 2)
@@ -290,3 +314,5 @@ def plan_training(name, at, switches, **facts):
 for size in (8, 16):
     for switches in ((), ("bf16",), ("checkpointing",), ("bf16", "checkpointing")):
         plan_training("-".join(("plan",) + switches + (str(size),)), size, switches, batch=size, batch_found=8, batch_from="DataLoader train.py:12")
+    for switches in ((), ("fsdp",), ("zero1",)):
+        plan_training("-".join(("copies",) + switches + (str(size),)), size, switches, 8, batch=size, batch_found=8, batch_from="DataLoader train.py:12")

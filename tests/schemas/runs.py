@@ -212,6 +212,8 @@ done
 "$CUFIT" fit --json --gpu 4GiB --events $T/dealt-w2-r0-8.events $T/dealt-w2-r1-8.events \\
   $T/dealt-w4-r0-8.events $T/dealt-w8-r0-8.events
 "$CUFIT" fit --json --events $T/stages-w2-r0-8.events $T/stages-w2-r1-8.events
+"$CUFIT" fit --json --events $T/shared-w2-r0-8.events
+"$CUFIT" fit --json --plan --events $T/copies-8.events $T/copies-fsdp-8.events
 P=tests/traces/pairs
 "$CUFIT" fit --json --batch 64 --from $P/lstm-16.pkl.gz --batch-was 16 --from $P/lstm-8.pkl.gz \\
   --batch-was 8"""),

@@ -11,6 +11,8 @@ from events import Trace
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
+DEALT = {"fsdp-2": ("fsdp", 0, 2), "fsdp-4": ("fsdp", 0, 4), "ddp-4": ("ddp", 0, 4)}
+DEALT["tp-4"] = ("tp", 2, 4)
 SHARDED = ("fsdp1", "fsdp2", "kept", "meta", "hybrid", "offloaded", "tensor")
 H200 = "NVIDIA H200,9.0,150110011392"
 TORCHRUN = ["torch.distributed.run"]
@@ -70,6 +72,16 @@ RUNS_OF_RANKS = {
     "stage-1": ("stage.py", ["1"], {}),
     **{how: ("sharded.py", [how, "3", "4"], {}) for how in SHARDED},
     "tensor": ("sharded.py", ["tensor", "1", "2"], {}),  # even parts alone
+    "copies-fsdp": ("copies.py", [], {"WORLD": "4", "RANK": "last", "VARIANT": "plan,fsdp"}),
+    "copies-zero1": ("copies.py", [], {"WORLD": "4", "VARIANT": "plan,zero1"}),
+    **{
+        "model-" + name: (
+            "dealt_model.py",
+            [how, str(degree)],
+            {"WORLD": str(world), "RANK": "last"},
+        )
+        for name, (how, degree, world) in DEALT.items()
+    },
 }
 
 

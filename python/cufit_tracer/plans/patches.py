@@ -5,6 +5,7 @@ micro-batches to the trace, and for the traces of plans switches on what CUFIT_F
 
 import os
 
+from .dealt import patch_dealing
 from .eight_bit import eight_bit_step
 from .variant import Variant
 
@@ -18,6 +19,7 @@ def patch_variants(tracer):
     watch_passes(tracer, tracer.variant)
     watch_steps(tracer.variant, torch.optim.Optimizer)
     watch_gradients(tracer, tracer.variant, torch.optim.Optimizer)
+    patch_dealing(tracer, tracer.variant)
     if "8bit" in tracer.variant.names:
         torch.optim.Adam.step = torch.optim.AdamW.step = eight_bit_step(tracer)
     watch_batches(tracer.variant, torch.utils.data.dataloader._BaseDataLoaderIter)

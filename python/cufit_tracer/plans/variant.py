@@ -3,21 +3,25 @@
 
 import os
 import sys
+import weakref
 
 from ..event_file import BACKWARD, MICRO_BATCH
+from .dealt import Dealt, step_of_own
 
 
 class Variant:
     def __init__(self, tracer, names):
         self.tracer, self.torch = tracer, tracer.torch
         self.names = names
+        self.dealt = Dealt(names)
+        self.made = weakref.WeakSet()  # optimizers
         self.roots = {}
         self.skipped = set()  # optimizers that let a micro-batch pass
         self.accumulating = self.accumulated = False
         self.fetched = self.backwards = 0
         self.autocast = None  # entered here
         self.facts = {
-            "variant": ",".join(names),
+            "variant": ",".join(name for name in names if not name.startswith("cast_")),
             "autocast": "",
             "checkpointing": "",
             "checkpointing_at": "",
@@ -67,10 +71,14 @@ class Variant:
             self.autocast.__exit__(None, None, None)
             self.autocast = None
         self.backwards += 1
-        if self.skipped and any(
-            p.grad is not None for root in self.roots.values() for p in root.parameters()
-        ):
+        if self.skipped and self.has_gradients():
             self.accumulated = True
+
+    # FSDP has other parameters in the model while a block is gathered than the optimizer steps.
+    def has_gradients(self):
+        found = [p for root in self.roots.values() for p in root.parameters()]
+        found += [p for o in self.made for group in o.param_groups for p in group["params"]]
+        return any(p.grad is not None for p in found)
 
     def learn_root(self, root):
         sizes = {}
@@ -84,6 +92,7 @@ class Variant:
         ):
             return  # of several, the largest is the one that is spoken of
         self.facts["precision"] = str(max(sizes, key=sizes.get))[6:]
+        self.learn_sharing(root)
         self.facts["forward_at"] = self.tracer.source()
         kind, at, switch = self.way_of_checkpointing(root)
         self.facts["checkpointing_at"] = at
@@ -91,6 +100,18 @@ class Variant:
             self.facts["checkpointing"] = kind
         if kind and "checkpointing" in self.names:
             switch()
+
+    # What ranks send each other, of a shard its whole; and what FSDP would wrap.
+    def learn_sharing(self, root):
+        distributed = self.torch.distributed
+        if not distributed.is_available() or not distributed.is_initialized():
+            return
+        if distributed.get_world_size() < 2:
+            return
+        sizes = [(p.requires_grad, p.numel() * p.element_size()) for p in root.parameters()]
+        self.facts["weights_bytes"] = sum(size for _, size in sizes)
+        self.facts["blocks_at"] = " ".join(name for name, _ in self.repeated_blocks(root, ""))
+        self.facts["trained_bytes"] = sum(size for trained, size in sizes if trained)
 
     def way_of_checkpointing(self, root):
         import functools
@@ -147,6 +168,7 @@ class Variant:
             defaults["foreach"] = False
 
     def learn_optimizer(self, optimizer, source):
+        self.made.add(optimizer)
         if self.facts["optimizer"]:
             return
         kind, first = type(optimizer), optimizer.defaults
@@ -178,6 +200,8 @@ class Variant:
 
     def step(self, optimizer, inner, args, kwargs):
         if not self.accumulating or id(optimizer) in self.skipped:
+            if self.dealt.zero1:
+                return step_of_own(self.torch, optimizer, lambda: inner(optimizer, *args, **kwargs))
             return inner(optimizer, *args, **kwargs)
         closure = kwargs.get("closure") or (args[0] if args and callable(args[0]) else None)
         out = None

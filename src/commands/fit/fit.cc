@@ -2,6 +2,8 @@
 #include "commands/fit/fit.h"
 #include "commands/result_file.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "base/number.h"
 #include "commands/fit/fit_cached.h"
@@ -33,6 +35,8 @@ constexpr Option k_fit_options[] = {
     fit_option<&FitRequest::optimizer>("--optimizer", "NAME", "adamw adamw8bit sgd"),
     fit_option<&FitRequest::checkpointing>("--checkpointing", "on|off", "on off"),
     fit_option<&FitRequest::lora_targets>("--lora-targets", "NAMES"),
+    fit_option<&FitRequest::ranks_of_model>("--gpus", "N,...|auto"),
+    fit_option<&FitRequest::strategy>("--strategy", "HOW"),
     fit_option<&FitRequest::world>("--world", "N,...|auto"),
     fit_option<&FitRequest::ranks>("--ranks", "all", "all"),
     fit_option<&FitRequest::serve>("--serve", "MODEL"),
@@ -85,7 +89,8 @@ bool names_program(const FitProgramRequest& request) {
 // Error{usage} where a program, or how it is traced, stands beside a model that is served.
 Result<void> serving_alone(const FitRequest& request) {
   const bool trained = request.train || request.res || request.dtype || request.optimizer ||
-                       request.checkpointing || request.lora_targets;
+                       request.checkpointing || request.lora_targets || request.ranks_of_model ||
+                       request.strategy;
   const bool traced = request.batch != "auto" || request.batch_arg || request.seq ||
                       request.seq_arg || request.steps || request.timeout || request.settings ||
                       request.plan || request.cached || request.keep;
@@ -100,7 +105,9 @@ Result<void> serving_alone(const FitRequest& request) {
 TracedGpu traced_gpu(const fit::Question& question, const knowledge::Knowledge& knowledge) {
   return {parse_compute_capability(question.traced_card.cc),
           fit::pretended_gpu(question.traced_card, knowledge),
-          fit::cudnn_devices(question.traced_card, question.cards, knowledge)};
+          fit::cudnn_devices(question.traced_card, question.cards, knowledge),
+          std::any_of(question.cards.begin(), question.cards.end(),
+                      [](const fit::Card& card) { return !card.asked; })};
 }
 
 // `recording`: a real run of the program, which stands beside its traces.

@@ -38,7 +38,9 @@ std::vector<KeyOption> key_options(const FitRequest& request) {
           {"--dtype", request.dtype},
           {"--optimizer", request.optimizer},
           {"--checkpointing", request.checkpointing},
-          {"--lora-targets", request.lora_targets}};
+          {"--lora-targets", request.lora_targets},
+          {"--gpus", request.ranks_of_model},
+          {"--strategy", request.strategy}};
 }
 
 // The card that the program was told it runs on, where one was asked for (fit::traced_card); else "".

@@ -21,7 +21,8 @@ Result<uint64_t> model_number(const char* option, const std::optional<std::strin
   return *value;
 }
 
-Result<fit::Training> training_of(const FitModelRequest& model,
+// `several`: on more than one GPU.
+Result<fit::Training> training_of(const FitModelRequest& model, bool several,
                                   const std::optional<std::string>& seq,
                                   const std::optional<ComputeCapability>& traced_for) {
   CUFIT_TRY(training, fit::parse_training(model.train.value_or("")));
@@ -33,6 +34,12 @@ Result<fit::Training> training_of(const FitModelRequest& model,
   training.optimizer = model.optimizer.value_or("");
   training.checkpointing = model.checkpointing.value_or("");
   training.lora_targets = model.lora_targets.value_or("");
+  if (model.strategy) {
+    CUFIT_TRY(strategy, fit::parse_strategy(*model.strategy));
+    training.strategy = std::move(strategy);
+  } else if (several) {
+    training.strategy = fit::usual_strategy(training.method);
+  }
   if (traced_for) training.bfloat = *traced_for >= fit::k_first_with_bf16;
   return training;
 }
@@ -59,6 +66,20 @@ Result<fit::ModelKind> kind_of(const ModelFiles& found, const std::string& path)
                      path));
 }
 
+// Plans begin with a copy on each rank, and say what else there is.
+Result<void> plan_of_model(const FitProgramRequest& program, const FitModelRequest& model,
+                           fit::Training& training) {
+  if (!program.plan) return {};
+  if (model.strategy)
+    return fail(Code::usage, "`--plan` compares strategies of a model: leave `--strategy` out");
+  const std::optional<uint64_t> world = parse_uint(program.world.value_or("1"));
+  if (!world || *world < 2)
+    return fail(Code::usage, "`--plan` of a model needs one number of GPUs, from 2 on: `--gpus 8`");
+  CUFIT_TRY(copies, fit::parse_strategy("ddp"));
+  training.strategy = std::move(copies);
+  return {};
+}
+
 }  // namespace
 
 Result<void> without_model(const host::Host& files, const std::vector<std::string>& command,
@@ -67,7 +88,9 @@ Result<void> without_model(const host::Host& files, const std::vector<std::strin
        {std::pair("res", model.res.has_value()), std::pair("dtype", model.dtype.has_value()),
         std::pair("optimizer", model.optimizer.has_value()),
         std::pair("checkpointing", model.checkpointing.has_value()),
-        std::pair("lora-targets", model.lora_targets.has_value())})
+        std::pair("lora-targets", model.lora_targets.has_value()),
+        std::pair("strategy", model.strategy.has_value()),
+        std::pair("gpus", model.ranks_of_model.has_value())})
     if (given) return fail(Code::usage, format("`--{}` goes with a model and `--train`", option));
   const auto is_folder = [&](const std::string& path) {
     const Result<host::FileStatus> status = files.status(path);
@@ -83,10 +106,9 @@ Result<void> without_model(const host::Host& files, const std::vector<std::strin
 Result<FitModel> fit_model(const host::Host& files, const FitProgramRequest& program,
                            const FitModelRequest& model,
                            const std::optional<ComputeCapability>& traced_for) {
-  for (const auto& [option, given] :
-       {std::pair("batch-arg", program.batch_arg.has_value()),
-        std::pair("function", program.function.has_value()),
-        std::pair("events", !program.events.empty()), std::pair("plan", program.plan)})
+  for (const auto& [option, given] : {std::pair("batch-arg", program.batch_arg.has_value()),
+                                      std::pair("function", program.function.has_value()),
+                                      std::pair("events", !program.events.empty())})
     if (given)
       return fail(Code::usage, format("`--train` builds a program of its own: `--{}` does not go "
                                       "with it",
@@ -99,7 +121,13 @@ Result<FitModel> fit_model(const host::Host& files, const FitProgramRequest& pro
   const std::string path = out.command.front();
   out.command.erase(out.command.begin());
   if (out.command.empty()) out.command = {"python3"};
-  CUFIT_TRY(training, training_of(model, program.seq, traced_for));
+  const std::string world = program.world.value_or("1");
+  CUFIT_TRY(training, training_of(model, world != "1", program.seq, traced_for));
+  if (Result<void> good = plan_of_model(program, model, training); !good) return good.error();
+  if (training.strategy && !program.world)
+    return fail(Code::usage, format("`--strategy {}`: over how many GPUs? `--gpus N`",
+                                    training.strategy->asked));
+  out.strategy = training.strategy;
   CUFIT_TRY(found, read_model_files(files, path));
   CUFIT_TRY(kind, kind_of(found, path));
   if (kind.architecture.empty())
@@ -109,6 +137,8 @@ Result<FitModel> fit_model(const host::Host& files, const FitProgramRequest& pro
                                   {found.weights, found.missing_bytes}));
   out.json = std::move(spec.json);
   out.title = format("{} --train {}", shell_word(path), model.train.value_or(""));
+  if (out.strategy)
+    out.title += format(" --gpus {} --strategy {}", shell_word(world), out.strategy->asked);
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/version.h"
 #include "commands/fit/fit_program.h"
+#include "fit/strategy.h"
 #include "host/files/host.h"
 
 namespace cufit::commands {
@@ -18,12 +19,15 @@ namespace cufit::commands {
 struct FitModelRequest {
   std::optional<std::string> train;  // "full", "lora:16", "qlora"; nothing: no model is meant
   std::optional<std::string> res, dtype, optimizer, checkpointing, lora_targets;
+  std::optional<std::string> ranks_of_model;  // "8", "2,4,8", "auto": GPUs that share the training
+  std::optional<std::string> strategy;        // how
 };
 
 struct FitModel {
   std::string json;                  // for host::TraceOptions::model
   std::string title;                 // "model.safetensors --train lora:64", as typed
   std::vector<std::string> command;  // the Python to use
+  std::optional<fit::Strategy> strategy;
 };
 
 // Error{usage} where options of a model stand without `--train`, or a model does.

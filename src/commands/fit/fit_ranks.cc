@@ -19,6 +19,7 @@ void keep_most(std::optional<fit::WorldAnswer>& most, const fit::WorldAnswer& on
 }
 
 constexpr uint64_t k_usual_worlds[] = {1, 2, 4, 8, 16, 32, 64};
+constexpr uint64_t k_usual_node = 8;
 
 // A program as it stands, or another rank or number of ranks of it.
 class RankTracing {
@@ -35,7 +36,7 @@ class RankTracing {
     plan_.run.sent = folder.path() + "/sent";
     TracingPlan first = plan_;
     if (!plan_.ranks.worlds.empty())
-      first.run.world = plan_.ranks.search ? 0 : plan_.ranks.worlds.front();
+      first.run.world = plan_.ranks.search ? plan_.ranks.own : plan_.ranks.worlds.front();
     const std::optional<uint64_t> world = first.run.world;
     std::vector<uint64_t> others;
     first.after_first = [&](const TraceEvents& events) -> Result<bool> {
@@ -175,18 +176,18 @@ class RankTracing {
   std::vector<First> firsts_;  // of each rank that differs from those before it
 };
 
-Result<uint64_t> one_world(const std::string& text) {
+Result<uint64_t> one_world(const std::string& text, const char* option) {
   const std::optional<uint64_t> world = parse_uint(text);
   if (!world || *world == 0 || *world > fit::k_most_ranks)
-    return fail(Code::usage, format("`--world {}`: a number of ranks from 1 to {}, up to {} of them "
+    return fail(Code::usage, format("`--{} {}`: a number of ranks from 1 to {}, up to {} of them "
                                     "with commas between, or `auto`",
-                                    text, fit::k_most_ranks, fit::k_most_worlds));
+                                    option, text, fit::k_most_ranks, fit::k_most_worlds));
   return *world;
 }
 
 }  // namespace
 
-Result<RanksWanted> ranks_wanted(const FitProgramRequest& program) {
+Result<RanksWanted> ranks_wanted(const FitProgramRequest& program, const char* option) {
   RanksWanted out;
   if (program.ranks && *program.ranks != "all")
     return fail(Code::usage, format("`--ranks {}`: `all`", *program.ranks));
@@ -198,12 +199,38 @@ Result<RanksWanted> ranks_wanted(const FitProgramRequest& program) {
     return out;
   }
   for (const std::string_view part : split(*program.world, ',')) {
-    CUFIT_TRY(world, one_world(std::string(part)));
+    CUFIT_TRY(world, one_world(std::string(part), option));
     if (std::find(out.worlds.begin(), out.worlds.end(), world) == out.worlds.end())
       out.worlds.push_back(world);
   }
-  if (out.worlds.size() > fit::k_most_worlds) return one_world(*program.world).error();
+  if (out.worlds.size() > fit::k_most_worlds) return one_world(*program.world, option).error();
   return out;
+}
+
+Result<RanksWanted> ranks_of_strategy(RanksWanted wanted, const fit::Strategy& strategy,
+                                      bool all_cards) {
+  const uint64_t group = strategy.group();
+  if (wanted.search) {
+    wanted.own = (k_usual_node + group - 1) / group * group;
+  } else if (wanted.worlds.size() == 1 && all_cards) {
+    wanted.own = wanted.worlds.front();
+    wanted.search = true;
+    wanted.worlds.insert(wanted.worlds.end(), std::begin(k_usual_worlds), std::end(k_usual_worlds));
+  }
+  if (wanted.search) {
+    // Those of whole groups: the group itself, and as many more as are usual.
+    std::vector<uint64_t> whole = {wanted.own, group};
+    for (const uint64_t world : wanted.worlds)
+      if (world % group == 0) whole.push_back(world);
+    std::sort(whole.begin(), whole.end());
+    whole.erase(std::unique(whole.begin(), whole.end()), whole.end());
+    wanted.worlds = std::move(whole);
+  }
+  for (const uint64_t world : wanted.worlds)
+    if (world % group != 0)
+      return fail(Code::usage, format("`--gpus {}`: `--strategy {}` needs a multiple of {}", world,
+                                      strategy.asked, group));
+  return wanted;
 }
 
 Result<void> take_ranks_apart(std::vector<TraceEvents> events, const WorldsAsked& asked,

@@ -9,17 +9,24 @@
 #include "commands/fit/fit_program.h"
 #include "fit/answer/cards.h"
 #include "fit/answer/ranks.h"
+#include "fit/strategy.h"
 
 namespace cufit::commands {
 
 struct RanksWanted {
   std::vector<uint64_t> worlds;  // as typed; the first answers; empty: the command's
   bool search = false;           // no more of them than tell the least number for each card
+  uint64_t own = 0;              // with `search` the number that answers; 0: the command's
   bool all = false;              // ranks
 };
 
-// Error{usage} for values that are none.
-Result<RanksWanted> ranks_wanted(const FitProgramRequest& program);
+// `option`: its name in an error. Error{usage} for values that are none.
+Result<RanksWanted> ranks_wanted(const FitProgramRequest& program, const char* option = "world");
+// The same of a model that is dealt out: `auto` answers for the GPUs of a usual node, and one number
+// with `all_cards` is searched around for the least number of each. Error{usage}, too, for numbers
+// that are no multiples of the strategy's groups.
+Result<RanksWanted> ranks_of_strategy(RanksWanted wanted, const fit::Strategy& strategy,
+                                      bool all_cards);
 
 // What becomes of a trace at one number of ranks, and the cards whose least number is looked for.
 struct WorldsAsked {

@@ -30,6 +30,7 @@ struct TracedGpu {
   std::optional<ComputeCapability> cc;
   std::string pretended;      // "NVIDIA H200,9.0,150110011392"
   std::string cudnn_devices;  // those for which cuDNN is asked
+  bool all_cards = false;     // `--gpu all`
 };
 
 // `batch`: that was asked for; nullopt: the program's own. `worlds`: what is made of traces at

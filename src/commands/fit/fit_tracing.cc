@@ -131,7 +131,7 @@ class FitTracing {
       print_progress("variant", {{"number", std::to_string(i + 1)},
                                  {"count", std::to_string(wanted.size())},
                                  {"switches", switches}});
-      options_.variant = format("{},{}", fit::k_plan_variant, join(wanted[i], ","));
+      options_.variant = fit::variant_words(wanted[i], base.traces.plain[0]);
       out_ = {};
       for (const std::optional<uint64_t>& batch : batches) {
         if (Result<void> done = trace(batch); !done) return done.error();

@@ -88,10 +88,20 @@ Result<TracingPlan> tracing_plan(const host::Host& files, const FitProgramReques
     out.argument = argument;
   }
   if (program.keep) out.folder = *program.keep;
-  CUFIT_TRY(ranks, ranks_wanted(program));
+  FitProgramRequest asked = program;
+  if (model.train && model.ranks_of_model) {
+    if (program.world)
+      return fail(Code::usage, "`--gpus` and `--world` say the same: leave one out");
+    asked.world = model.ranks_of_model;
+  }
+  CUFIT_TRY(ranks, ranks_wanted(asked, model.ranks_of_model ? "gpus" : "world"));
   out.ranks = std::move(ranks);
   if (model.train) {
-    CUFIT_TRY(built, fit_model(files, program, model, gpu.cc));
+    CUFIT_TRY(built, fit_model(files, asked, model, gpu.cc));
+    if (built.strategy) {
+      CUFIT_TRY(dealt, ranks_of_strategy(std::move(out.ranks), *built.strategy, gpu.all_cards));
+      out.ranks = std::move(dealt);
+    }
     out.run.model = std::move(built.json);
     out.command = std::move(built.command);
     out.program = std::move(built.title);

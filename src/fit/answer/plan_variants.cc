@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/number.h"
 #include "fit/answer/cards.h"
 
 namespace cufit::fit {
@@ -17,6 +18,7 @@ using Switches = std::vector<std::string>;
 
 // Below this share of all storages that live at once the optimizer is not worth a trace (LoRA).
 constexpr uint64_t k_optimizer_share = 20;
+constexpr size_t k_most_tp = 3;
 
 Switches words_between(std::string_view text, char between) {
   Switches out;
@@ -48,7 +50,32 @@ const char* precision_switch(const TraceEvents& events,
   return !cc || *cc >= k_first_with_bf16 ? "bf16" : "fp16";
 }
 
+// Ways to deal out what DistributedDataParallel runs.
+std::vector<Switches> ways_to_deal(const TraceEvents& events, bool checkpoints) {
+  const uint64_t world = parse_uint(events.fact("world_size")).value_or(1);
+  if (events.fact("data_parallel") != "ddp" || world < 2) return {};
+  std::vector<Switches> out = {{"zero1"}, {"fsdp:no-reshard"}, {"fsdp"}};
+  if (checkpoints) out.push_back({"fsdp", "checkpointing"});
+  out.push_back({"fsdp", "offload"});
+  if (checkpoints) out.back().insert(out.back().begin() + 1, "checkpointing");
+  const uint64_t node = parse_uint(events.fact("node_size")).value_or(world);
+  if (node > 1 && node < world) out.push_back({format("hsdp:{}", node)});
+  const Switches can = words_between(events.fact("tp_can"), ' ');
+  for (size_t i = 0; i < std::min<size_t>(can.size(), k_most_tp); ++i)
+    out.push_back({"tp:" + can[i]});
+  return out;
+}
+
 }  // namespace
+
+std::string variant_words(const Switches& switches, const TraceEvents& trace) {
+  std::string out = format("{},{}", k_plan_variant, join(switches, ","));
+  const bool half = has_word(switches, "bf16") || has_word(switches, "fp16");
+  if (half || trace.fact("data_parallel").empty()) return out;
+  if (trace.fact("autocast") == "bfloat16") out += ",cast_bf16";
+  if (trace.fact("autocast") == "float16") out += ",cast_fp16";
+  return out;
+}
 
 Switches switches_of(const TraceEvents& events) {
   return words_between(events.fact("variant"), ',');
@@ -80,6 +107,11 @@ std::vector<Switches> variants_worth(const TraceEvents& events,
     for (const bool half : {false, true}) add(half, recompute, form);
   if (matters && has_word(can, "8bit"))
     for (const bool recompute : {false, true}) add(true, recompute, "8bit");
+  for (Switches dealt : ways_to_deal(events, checkpoints)) {
+    if (precision != nullptr) dealt.emplace_back(precision);
+    if (form != nullptr && !has_word(dealt, "offload")) dealt.emplace_back(form);
+    out.push_back(std::move(dealt));
+  }
   return out;
 }
 

@@ -40,6 +40,7 @@ Result<PlanProgram> plan_program(const std::vector<std::string>& switches,
   for (const TraceEvents& trace : traces) plain.push_back(without_micro_batches(trace));
   CUFIT_TRY(steps, align_without_one(std::move(plain)));
   out.steps = std::move(steps);
+  out.dealing = dealing_of(switches, out.steps);
   if (std::all_of(traces.begin(), traces.end(), has_micro_batches)) {
     CUFIT_TRY(accumulating, align_without_one(traces));
     out.accumulating = std::move(accumulating);
@@ -48,8 +49,10 @@ Result<PlanProgram> plan_program(const std::vector<std::string>& switches,
 }
 
 // The traced variants as programs, the one as it is first. False where that one has none.
-bool add_programs(std::vector<VariantTraces>& variants, const PlansAsked& asked, PlansAnswer& out,
+bool add_programs(std::vector<VariantTraces>& variants, const PlansAsked& asked,
+                  const knowledge::Knowledge& knowledge, PlansAnswer& out,
                   std::vector<Warning>& warnings) {
+  uint64_t own_beside = 0;  // NCCL of the program as it is
   const std::optional<ComputeCapability> cc = parse_compute_capability(asked.traced_card.cc);
   for (VariantTraces& variant : variants) {
     const std::vector<std::string>& switches = variant.switches;
@@ -60,6 +63,9 @@ bool add_programs(std::vector<VariantTraces>& variants, const PlansAsked& asked,
     if (!asked.extrapolates) keep_one_batch(variant.traces, asked.batch);
     Result<PlanProgram> program = plan_program(switches, variant.traces);
     if (program) {
+      const uint64_t beside = nccl_bytes(variant.traces[0], asked.traced_card, knowledge);
+      if (out.programs.empty()) own_beside = beside;
+      program->more_outside = beside - std::min(beside, own_beside);
       out.programs.push_back(std::move(*program));
       continue;
     }
@@ -98,7 +104,7 @@ PlansAnswer plans_answer(Traces& traces, const PlansAsked& asked,
     return out;
   }
   traces.variants.insert(traces.variants.begin(), VariantTraces{{}, std::move(traces.whole)});
-  if (!add_programs(traces.variants, asked, out, traces.warnings)) return out;
+  if (!add_programs(traces.variants, asked, knowledge, out, traces.warnings)) return out;
   if (!out.programs.front().accumulating && micro_batches(out.programs.front().steps) == 1)
     traces.warnings.push_back({"plan_no_accumulation", {}, ""});
   const std::vector<PlanCard> cards = plan_cards(asked, out);
@@ -108,6 +114,9 @@ PlansAnswer plans_answer(Traces& traces, const PlansAsked& asked,
   question.accumulation = micro_batches(out.programs.front().steps);
   question.setup = setup_on(asked.setup, traced);
   question.speed = card_speed(traced.name, traced.cc, knowledge);
+  question.links = link_speed(traced.name, traced.cc, knowledge);
+  out.nvlink = question.links.nvlink;
+  out.world = out.programs.front().dealing.world;
   out.speed_card = question.speed.card;
   out.speed_known = out.speed_card == traced.name;
   out.plans = plans_of(out.programs, question, cards);

@@ -191,6 +191,7 @@ void explain_model_failure(const TraceEvents* events, TraceFailure& failure) {
     failure.warnings.clear();  // what would have been assumed
     if (kind == "model_stop_targets") failure.next = "model_targets";
     if (kind == "model_stop_class") failure.next = "model_script";
+    if (kind == "model_stop_tp" || kind == "model_stop_ranks") failure.next = "model_strategy";
     return;
   }
   failure.next = "model_script";

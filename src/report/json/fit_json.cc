@@ -129,6 +129,8 @@ std::string fit_json(const FitView& view) {
   out["outside_allocator_bytes"] = prediction.outside_allocator;
   out["world"] = view.answer.distributed.world;
   out["ranks"] = ranks_json(view.answer);
+  if (const std::string_view how = view.answer.traced().fact("strategy"); !how.empty())
+    out["strategy"] = how;
   if (!view.answer.distributed.worlds.empty())
     out["worlds"] = worlds_json(view.answer.distributed.worlds);
   out["breakdown"] = breakdown_json(prediction);

@@ -16,15 +16,20 @@ class FitPlanLinesWriter {
                      const std::string& settings)
       : program_(plans.programs.front().steps),
         plan_(plan),
+        switches_(plans.programs[plan.program].switches),
         settings_(settings),
         framework_(fact("framework")),
         trainer_(framework_ == "trainer"),
         lightning_(framework_ == "lightning"),
-        accelerate_(framework_ == "accelerate") {}
+        accelerate_(framework_ == "accelerate"),
+        own_(!fact("strategy").empty()) {}
 
   PlanLines of(const std::string& change) const {
     if (change == "bf16" || change == "fp16")
       return {change, fact("forward_at"), precision(change)};
+    const std::string kind = change.substr(0, change.find(':'));
+    if (kind == "zero1" || kind == "fsdp" || kind == "hsdp" || kind == "tp" || kind == "offload")
+      return {change, place_of(kind), dealt(change, kind)};
     if (change == "checkpointing") return {change, "", checkpointing()};
     if (change == "accumulation") return {change, "", accumulation()};
     if (change == "expandable_segments") return {change, "", {allocator()}};
@@ -32,6 +37,11 @@ class FitPlanLinesWriter {
   }
 
  private:
+  // Where the program does it itself.
+  std::string place_of(const std::string& kind) const {
+    if (own_ || trainer_ || lightning_ || accelerate_) return {};
+    return fact(kind == "zero1" ? "optimizer_at" : "data_parallel_at");
+  }
   std::string fact(const char* key) const { return printable(program_.fact(key)); }
 
   Lines precision(const std::string& half) const {
@@ -47,7 +57,108 @@ class FitPlanLinesWriter {
             "scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update()"};
   }
 
+  // In place of DistributedDataParallel. `kind`: of "hsdp:4" what stands before the colon.
+  Lines dealt(const std::string& change, const std::string& kind) const {
+    if (own_) {
+      if (kind == "offload") return {"fully_shard(..., offload_policy=CPUOffloadPolicy())"};
+      return {format("--strategy {}", change)};
+    }
+    if (trainer_) return {trainer_dealt(change, kind)};
+    if (accelerate_) return {accelerate_dealt(change, kind)};
+    if (lightning_) return {lightning_dealt(change, kind)};
+    if (kind == "offload") return {"fully_shard(..., offload_policy=CPUOffloadPolicy())"};
+    if (kind == "zero1")
+      return {"from torch.distributed.optim import ZeroRedundancyOptimizer",
+              format("optimizer = ZeroRedundancyOptimizer(model.parameters(), "
+                     "optimizer_class=torch.optim.{}, ...)",
+                     fact("optimizer"))};
+    return fully_shard(change, kind);
+  }
+
+  Lines fully_shard(const std::string& change, const std::string& kind) const {
+    const std::string half = gathered_in();
+    std::string more;
+    Lines out = {format("from torch.distributed.fsdp import {}fully_shard",
+                        half.empty() ? "" : "MixedPrecisionPolicy, ")};
+    if (kind == "hsdp") {
+      const std::string group = printable(change.substr(kind.size() + 1));
+      out.push_back(
+          format("mesh = init_device_mesh(\"cuda\", (dist.get_world_size() // {}, {}), "
+                 "mesh_dim_names=(\"replicate\", \"shard\"))",
+                 group, group));
+      more += ", mesh=mesh";
+    }
+    if (change == "fsdp:no-reshard") more += ", reshard_after_forward=False";
+    if (!half.empty()) {
+      out.push_back(
+          format("policy = MixedPrecisionPolicy(param_dtype=torch.{}, "
+                 "reduce_dtype=torch.float32)",
+                 half));
+      more += ", mp_policy=policy";
+    }
+    std::string blocks;
+    constexpr std::string_view k_wrapped = "module.";  // DistributedDataParallel's
+    const std::string at = fact("blocks_at");
+    for (std::string_view name : split(at, ' ')) {
+      if (starts_with(name, k_wrapped)) name.remove_prefix(k_wrapped.size());
+      if (!name.empty()) blocks += format("{}*model.{}", blocks.empty() ? "" : ", ", name);
+    }
+    if (!blocks.empty()) {
+      out.push_back(format("for block in [{}]:", blocks));
+      out.push_back(format("    fully_shard(block{})", more));
+    }
+    out.push_back(
+        format("fully_shard(model{})  # in the place of DistributedDataParallel, before "
+               "the optimizer is made",
+               more));
+    return out;
+  }
+
+  // The half precision that the plan computes in; empty: none.
+  std::string gathered_in() const {
+    for (const std::string& name : switches_) {
+      if (name == "bf16") return "bfloat16";
+      if (name == "fp16") return "float16";
+    }
+    return fact("autocast");
+  }
+
+  static std::string trainer_dealt(const std::string& change, const std::string& kind) {
+    if (kind == "zero1")
+      return "TrainingArguments(deepspeed=FILE)  # with {\"zero_optimization\": {\"stage\": 1}}";
+    if (kind == "offload") return "TrainingArguments(fsdp=\"full_shard auto_wrap offload\")";
+    const char* how = kind == "hsdp"                ? "hybrid_shard"
+                      : change == "fsdp:no-reshard" ? "shard_grad_op"
+                                                    : "full_shard";
+    return format("TrainingArguments(fsdp=\"{} auto_wrap\")  # or --fsdp \"{} auto_wrap\"", how,
+                  how);
+  }
+
+  static std::string accelerate_dealt(const std::string& change, const std::string& kind) {
+    if (kind == "zero1") return "accelerate launch --use_deepspeed --zero_stage 1";
+    if (kind == "offload") return "accelerate launch --use_fsdp --fsdp_offload_params true";
+    if (kind == "hsdp")
+      return format(
+          "accelerate launch --use_fsdp --fsdp_version 2 --use_parallelism_config "
+          "--parallelism_config_dp_shard_size {}",
+          printable(change.substr(kind.size() + 1)));
+    return format(
+        "accelerate launch --use_fsdp --fsdp_version 2 --fsdp_auto_wrap_policy "
+        "TRANSFORMER_BASED_WRAP --fsdp_reshard_after_forward {}",
+        change == "fsdp:no-reshard" ? "false" : "true");
+  }
+
+  static std::string lightning_dealt(const std::string& change, const std::string& kind) {
+    if (kind == "zero1") return "Trainer(strategy=\"deepspeed_stage_1\")";
+    if (kind == "offload") return "FSDPStrategy(..., cpu_offload=True)";
+    return format("Trainer(strategy=FSDPStrategy(sharding_strategy=\"{}\"))",
+                  kind == "hsdp"                ? "HYBRID_SHARD"
+                  : change == "fsdp:no-reshard" ? "SHARD_GRAD_OP"
+                                                : "FULL_SHARD");
+  }
+
   Lines checkpointing() const {
+    if (own_) return {"--checkpointing on"};
     const std::string kind = fact("checkpointing"), at = fact("checkpointing_at");
     if (trainer_ && kind == "transformers")
       return {
@@ -69,6 +180,7 @@ class FitPlanLinesWriter {
 
   Lines optimizer(const std::string& change) const {
     const std::string name = fact("optimizer");
+    if (own_ && change == "8bit") return {"--optimizer adamw8bit"};
     if (change == "8bit") {
       if (trainer_)
         return {"TrainingArguments(optim=\"adamw_bnb_8bit\")  # pip install bitsandbytes"};
@@ -111,9 +223,11 @@ class FitPlanLinesWriter {
 
   const fit::StepProgram& program_;
   const fit::TrainingPlan& plan_;
+  const std::vector<std::string>& switches_;
   const std::string& settings_;
   const std::string framework_;
   const bool trainer_, lightning_, accelerate_;
+  const bool own_;  // a model without a script
 };
 
 }  // namespace

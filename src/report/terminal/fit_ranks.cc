@@ -2,6 +2,7 @@
 #include "report/fit_ranks.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/format.h"
 #include "report/error_translation.h"
@@ -18,7 +19,9 @@ constexpr int k_fit_ranks_size = 12;
 class RanksPainter : private TerminalWriter {
  public:
   RanksPainter(const FitView& view, const Style& style)
-      : TerminalWriter(view.knowledge, style), of_(view.answer.distributed) {}
+      : TerminalWriter(view.knowledge, style),
+        of_(view.answer.distributed),
+        cards_(view.answer.cards) {}
 
   std::string paint() {
     ranks();
@@ -64,9 +67,32 @@ class RanksPainter : private TerminalWriter {
     head("fit.column.ranks");
     for (const fit::WorldAnswer& world : of_.worlds) out_ += numbers(world.world, world) + "\n";
     if (fit::none_shrinks(of_.worlds)) flow(say("fit.none_shrinks"), "  ", "  ");
+    least_of_all();
+  }
+
+  // Of `--gpu all`, which has more cards than lines: from which card on a number is enough.
+  void least_of_all() {
+    size_t none = 0;
+    std::map<uint64_t, const fit::CardAnswer*> smallest;
+    for (const fit::CardAnswer& card : cards_) {
+      if (card.asked) continue;
+      if (!card.least_world) {
+        ++none;
+        continue;
+      }
+      const fit::CardAnswer*& kept = smallest[*card.least_world];
+      if (kept == nullptr || card.usable < kept->usable) kept = &card;
+    }
+    for (const auto& [world, card] : smallest)
+      flow(say("fit.least_from",
+               {{"world", thousands(world)}, {"card", card->name}, {"usable", gib(card->usable)}}),
+           "  ", "  ");
+    if (none != 0 && !smallest.empty())
+      flow(say("fit.least_none", {{"count", thousands(none)}}), "  ", "  ");
   }
 
   const fit::Distributed& of_;
+  const std::vector<fit::CardAnswer>& cards_;
 };
 
 std::string traced_ranks(const fit::Distributed& of) {

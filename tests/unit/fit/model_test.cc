@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "fit/model_spec.h"
@@ -118,6 +119,35 @@ TEST(ModelSpec, TypesAreThoseOfMixedPrecision) {
   EXPECT_EQ(qlora["assumed"][0][0], "estimate");
 }
 
+TEST(ModelSpec, SaysHowItIsDealtOut) {
+  ModelKind kind;
+  kind.architecture = "LlamaForCausalLM";
+  Training training = *parse_training("full");
+  training.sequence = 512;
+  EXPECT_FALSE(spec_of(kind, training).contains("strategy"));
+  training.strategy = *parse_strategy("zero2");
+  const nlohmann::json spec = spec_of(kind, training);
+  EXPECT_EQ(spec["strategy"], "fsdp");
+  EXPECT_EQ(spec["strategy_asked"], "zero2");
+  EXPECT_EQ(spec["reshard"], false);
+  const auto assumed = [&](const std::string& id) {
+    const nlohmann::json all = spec_of(kind, training)["assumed"];
+    return std::any_of(all.begin(), all.end(),
+                       [&](const nlohmann::json& one) { return one[0] == id; });
+  };
+  EXPECT_TRUE(assumed("strategy_zero2"));
+  EXPECT_TRUE(assumed("sharded_precision"));
+  EXPECT_FALSE(assumed("full_autocast"));
+  training.strategy = *parse_strategy("ddp");
+  EXPECT_TRUE(assumed("full_autocast"));
+  EXPECT_FALSE(assumed("sharded_precision"));
+  training.strategy = *parse_strategy("tp:2");
+  EXPECT_EQ(spec_of(kind, training)["degree"], 2);
+  training.method = "lora";
+  training.rank = 8;
+  EXPECT_FALSE(model_spec(kind, "c", training));
+}
+
 TEST(ModelSpec, WhatDoesNotGoTogetherIsSaid) {
   ModelKind kind;
   kind.architecture = "LlamaForCausalLM";
@@ -161,6 +191,7 @@ TEST(ModelSpec, EveryNoteHasWords) {
           training.dtype = dtype;
           training.optimizer = optimizer;
           if (&kind == &kinds[0]) training.sequence = 8;
+          training.strategy = *parse_strategy("fsdp");
           const Result<ModelSpec> spec = model_spec(kind, "c", training, {false, 7});
           ASSERT_TRUE(spec) << spec.error().what;
           for (const Assumption& assumption : spec->assumed) {

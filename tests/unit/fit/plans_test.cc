@@ -129,6 +129,32 @@ TEST(StepTime, IsNotKnownWithoutATraceForPlans) {
   EXPECT_FALSE(step_time(old, 2, question().speed).has_value());
 }
 
+// Eight samples for each of four ranks: two that share each layer take sixteen together.
+TEST(Plans, OfOtherGroupsTrainTheSameInAll) {
+  std::vector<PlanProgram> programs = {program({}), program({}, {"tp:2"})};
+  programs[0].dealing = {"ddp", 4, 4, 1, false, 64 * k_mib, 64 * k_mib};
+  programs[1].dealing = {"tp", 4, 4, 2, false, 64 * k_mib, 64 * k_mib};
+  PlanQuestion asked = question();
+  asked.links = {1e9, 1e9, 1e9, 1e9, false};
+  const Plans got = plans_of(programs, asked, {});
+  EXPECT_EQ(find(got, 0, 1)->micro_batch, 8u);
+  EXPECT_EQ(find(got, 1, 1)->micro_batch, 16u);
+  EXPECT_EQ(find(got, 1, 2)->micro_batch, 8u);
+  EXPECT_DOUBLE_EQ(find(got, 0, 1)->sent, 1.5 * 64 * k_mib);
+  // What NCCL takes more for them is not there for the allocator.
+  PlanCard card{"card", {}};
+  card.setup.capacity = find(got, 0, 1)->peak_reserved_upper;
+  const auto as_it_is_fits = [&] {
+    const Plans on = plans_of(programs, asked, std::vector{card});
+    return std::any_of(on.on_cards.begin(), on.on_cards.end(), [&](const PlanOnCard& one) {
+      return one.plan == on.as_it_is && one.fits && one.retries == 0;
+    });
+  };
+  EXPECT_TRUE(as_it_is_fits());
+  programs[0].more_outside = 64 * k_mib;
+  EXPECT_FALSE(as_it_is_fits());
+}
+
 TEST(Plans, CountGradientsThatLiveBetweenMicroBatches) {
   const std::vector<PlanProgram> programs = {program({})};
   const Plans got = plans_of(programs, question(), {});

@@ -49,6 +49,32 @@ TEST(PlanVariants, ChangeAnOptimizerThatMatters) {
   EXPECT_EQ(worth(told(facts, 1)), "bf16");  // its states are a small share
 }
 
+TEST(PlanVariants, DealOutWhatDistributedDataParallelRuns) {
+  Facts facts = {{"micro_batches", "1"},
+                 {"precision", "float32"},
+                 {"autocast", "bfloat16"},
+                 {"world_size", "8"},
+                 {"node_size", "8"}};
+  EXPECT_EQ(worth(told(facts)), "");
+  facts.emplace_back("data_parallel", "ddp");
+  EXPECT_EQ(worth(told(facts)), "zero1 fsdp:no-reshard fsdp fsdp+offload");
+  facts.emplace_back("tp_can", "2 4");
+  facts.emplace_back("checkpointing", "blocks");
+  facts[4].second = "4";
+  EXPECT_EQ(worth(told(facts)),
+            "checkpointing zero1 fsdp:no-reshard fsdp fsdp+checkpointing "
+            "fsdp+checkpointing+offload hsdp:4 tp:2 tp:4");
+  facts[3].second = "1";
+  EXPECT_EQ(worth(told(facts)), "checkpointing");
+}
+
+TEST(PlanVariants, TellTheTracerInWhichTypeToGather) {
+  const Facts facts = {{"autocast", "bfloat16"}, {"data_parallel", "ddp"}};
+  EXPECT_EQ(variant_words({"fsdp"}, told(facts)), "plan,fsdp,cast_bf16");
+  EXPECT_EQ(variant_words({"fsdp", "bf16"}, told(facts)), "plan,fsdp,bf16");
+  EXPECT_EQ(variant_words({"fused"}, told({{"autocast", "bfloat16"}})), "plan,fused");
+}
+
 TEST(PlanVariants, OfATraceThatEndedTooEarlyAreNone) {
   EXPECT_EQ(worth(told({{"precision", "float32"}})), "");
 }

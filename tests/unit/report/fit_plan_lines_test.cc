@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/terminal/fit_plan_lines.h"
+
+#include <gtest/gtest.h>
+
+#include "base/format.h"
+#include "unit/fit/fit_fixture.h"
+
+namespace cufit::report {
+namespace fit_plan_lines_test {
+
+using Facts = std::vector<std::pair<const char*, const char*>>;
+
+// The lines of one switch that deals a program of DistributedDataParallel out.
+PlanLines lines(const char* change, const Facts& facts) {
+  const auto at = [&](uint64_t batch) {
+    fit::TraceWriter out(batch);
+    out.alloc(fit::k_mib, fit::write_sites(out).weight);
+    for (const auto& [key, value] : Facts{{"data_parallel_at", "train.py:16"},
+                                          {"optimizer_at", "train.py:15"},
+                                          {"blocks_at", "module.encoder module.decoder"},
+                                          {"optimizer", "AdamW"}})
+      out.fact(key, value);
+    for (const auto& [key, value] : facts) out.fact(key, value);
+    out.end();
+    return out;
+  };
+  fit::PlansAnswer plans;
+  plans.programs.resize(2);
+  plans.programs[0].steps = fit::aligned({at(2), at(4)}).value();
+  plans.programs[1].switches = {change};
+  plans.plans.plans.resize(2);
+  plans.plans.plans[1].program = 1;
+  return plan_lines(plans, plans.plans.plans[1], "").at(0);
+}
+
+std::string text(const PlanLines& of) { return join(of.lines, "\n"); }
+
+TEST(FitPlanLines, WrapTheBlocksAndThenTheModel) {
+  const PlanLines fsdp = lines("fsdp", {{"autocast", "bfloat16"}});
+  EXPECT_EQ(fsdp.at, "train.py:16");
+  EXPECT_TRUE(contains(text(fsdp), "[*model.encoder, *model.decoder]"));
+  EXPECT_TRUE(contains(text(fsdp), "param_dtype=torch.bfloat16"));
+  EXPECT_FALSE(contains(text(lines("fsdp", {})), "MixedPrecisionPolicy"));
+  EXPECT_TRUE(contains(text(lines("fsdp:no-reshard", {})), "reshard_after_forward=False"));
+  EXPECT_TRUE(contains(text(lines("hsdp:8", {})), "get_world_size() // 8, 8)"));
+  EXPECT_EQ(lines("zero1", {}).at, "train.py:15");
+  EXPECT_TRUE(contains(text(lines("zero1", {})), "optimizer_class=torch.optim.AdamW"));
+}
+
+TEST(FitPlanLines, OfAFrameworkAreItsOwnFlags) {
+  for (const auto& [framework, change, part] :
+       {std::tuple("trainer", "fsdp", "fsdp=\"full_shard auto_wrap\""),
+        std::tuple("trainer", "fsdp:no-reshard", "--fsdp \"shard_grad_op auto_wrap\""),
+        std::tuple("trainer", "hsdp:8", "hybrid_shard"),
+        std::tuple("trainer", "zero1", "deepspeed"),
+        std::tuple("accelerate", "fsdp", "--fsdp_reshard_after_forward true"),
+        std::tuple("accelerate", "hsdp:8", "--parallelism_config_dp_shard_size 8"),
+        std::tuple("lightning", "fsdp:no-reshard", "SHARD_GRAD_OP")}) {
+    const PlanLines got = lines(change, {{"framework", framework}});
+    EXPECT_TRUE(contains(text(got), part)) << text(got);
+    EXPECT_EQ(got.at, "");  // the line is one of the framework
+  }
+}
+
+TEST(FitPlanLines, OfAModelWithoutAScriptAreOptionsOfCufit) {
+  const Facts own = {{"strategy", "ddp"}};
+  EXPECT_EQ(text(lines("tp:2", own)), "--strategy tp:2");
+  EXPECT_EQ(text(lines("checkpointing", own)), "--checkpointing on");
+  EXPECT_EQ(text(lines("8bit", own)), "--optimizer adamw8bit");
+}
+
+}  // namespace fit_plan_lines_test
+}  // namespace cufit::report
