@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DeepSpeed. Its own Python code runs and decides what ZeRO allocates. Answered are the kernels that
+it would compile, and when a step is over: it calls the optimizer once for each part of the
+parameters."""
+
+from cufit_import_hook import when_imported
+
+from ..event_file import COMMUNICATION, GATHERED, GRADIENT, PARAMETER
+from .sharding import name_memory
+
+# These write where they are told to, and allocate nothing on the device.
+WRITERS = ("fused_adam", "fused_lion", "cpu_adam", "cpu_adagrad", "cpu_lion")
+
+
+def patch_deepspeed(tracer):
+    zero, coordinator = "runtime.zero.", "PartitionedParameterCoordinator"
+    for name, then in (
+        ("ops.op_builder.builder", lambda module: answer_kernels(tracer, module.OpBuilder)),
+        ("runtime.engine", lambda module: join_steps(tracer, module.DeepSpeedEngine)),
+        (zero + "stage_1_and_2", lambda module: name_memory(tracer, holder(module, ""), BUCKETS)),
+        (zero + "stage3", lambda module: name_parts(tracer, holder(module, "_Stage3"))),
+        (
+            zero + "partitioned_param_coordinator",
+            lambda module: name_memory(tracer, getattr(module, coordinator), GATHERING),
+        ),
+    ):
+        when_imported("deepspeed." + name, then)
+
+
+def holder(module, stage):
+    return getattr(module, "DeepSpeedZeroOptimizer" + stage)
+
+
+class Kernels:
+    """A compiled module of DeepSpeed's. Each of its functions does nothing."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: None
+
+
+# No compiler is asked what it could build, and none is started.
+def answer_kernels(tracer, OpBuilder):
+    def load(self, *args, **kwargs):
+        if self.name in WRITERS:
+            return Kernels()
+        tracer.file.note("no_fake_kernel", "DeepSpeed's " + self.name, tracer.source())
+        raise RuntimeError("DeepSpeed's compiled operator %s cannot be traced" % self.name)
+
+    def known(self, *args, **kwargs):
+        return self.name in WRITERS
+
+    def made(cls, **kwargs):
+        cls.is_compatible = known
+
+    OpBuilder.load, OpBuilder.is_compatible = load, known
+    OpBuilder.__init_subclass__ = classmethod(made)
+
+
+# Of several groups of parameters each is stepped alone.
+def join_steps(tracer, Engine):
+    real = Engine._take_model_step
+
+    def take(self, *args, **kwargs):
+        with tracer.one_step():
+            return real(self, *args, **kwargs)
+
+    Engine._take_model_step = take
+
+
+BUCKETS = (("setup_buckets", COMMUNICATION),)
+GATHERING = (("fetch_sub_module", GATHERED),)
+
+
+def name_parts(tracer, Stage3):
+    real = Stage3.__init__
+
+    def init(self, *args, **kwargs):
+        real(self, *args, **kwargs)
+        buckets = getattr(self, "ipg_buckets", None) or {"": self}
+        for bucket in buckets.values():
+            for name in ("buffer", "_DeepSpeedZeroOptimizer_Stage3__ipg_bucket_flat_buffer"):
+                tracer.categorise(getattr(bucket, name, None), COMMUNICATION)
+        tracer.categorise(getattr(self, "grad_partitions_flat_buffer", None), GRADIENT)
+        for group in getattr(self, "fp16_groups", ()):
+            for parameter in group:
+                tracer.categorise(getattr(parameter, "ds_tensor", None), PARAMETER)
+
+    Stage3.__init__ = init
