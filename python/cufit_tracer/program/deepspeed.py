@@ -17,7 +17,8 @@ def patch_deepspeed(tracer):
     for name, then in (
         ("ops.op_builder.builder", lambda module: answer_kernels(tracer, module.OpBuilder)),
         ("runtime.engine", lambda module: join_steps(tracer, module.DeepSpeedEngine)),
-        (zero + "stage_1_and_2", lambda module: name_memory(tracer, holder(module, ""), BUCKETS)),
+        (zero + "stage_1_and_2", lambda module: of_stage_2(tracer, holder(module, ""))),
+        (zero + "utils", agree),
         (zero + "stage3", lambda module: name_parts(tracer, holder(module, "_Stage3"))),
         (
             zero + "partitioned_param_coordinator",
@@ -58,19 +59,40 @@ def answer_kernels(tracer, OpBuilder):
     OpBuilder.__init_subclass__ = classmethod(made)
 
 
-# Of several groups of parameters each is stepped alone.
+# Of several groups of parameters each is stepped alone. While the engine is made, a step with empty
+# gradients makes the states.
 def join_steps(tracer, Engine):
-    real = Engine._take_model_step
+    def within(real, counts):
+        def run(self, *args, **kwargs):
+            with tracer.one_step(counts):
+                return real(self, *args, **kwargs)
 
-    def take(self, *args, **kwargs):
-        with tracer.one_step():
-            return real(self, *args, **kwargs)
+        return run
 
-    Engine._take_model_step = take
+    Engine._take_model_step = within(Engine._take_model_step, True)
+    Engine.__init__ = within(Engine.__init__, False)
 
 
 BUCKETS = (("setup_buckets", COMMUNICATION),)
 GATHERING = (("fetch_sub_module", GATHERED),)
+
+
+# A rank's part ends within a parameter, and holds gradients of whole ones.
+def of_stage_2(tracer, Optimizer):
+    name_memory(tracer, Optimizer, BUCKETS)
+    real = Optimizer.__init__
+
+    def init(self, *args, **kwargs):
+        tracer.file.fact("ranks_differ", "gradients of DeepSpeed's parts")
+        real(self, *args, **kwargs)
+
+    Optimizer.__init__ = init
+
+
+# What rank 0 tells the others is what this one has.
+def agree(module):
+    module.get_lst_from_rank0 = list
+    module.assert_lst_len_same_as_other_ranks = lambda values: None
 
 
 def name_parts(tracer, Stage3):

@@ -17,15 +17,15 @@ class Steps:
             self.file.mark(STEP_BEGINS)
             self.phase = FORWARD
 
-    # What steps in parts steps once.
+    # What steps in parts steps once; where it only makes its states, not at all.
     @contextlib.contextmanager
-    def one_step(self):
-        self.parts = []
+    def one_step(self, counts=True):
+        before, self.parts = self.parts, []
         try:
             yield
         finally:
-            parts, self.parts = self.parts, None
-            if parts:
+            parts, self.parts = self.parts, before
+            if parts and counts:
                 self.optimizer_steps(parts[0])
 
     # A training step is over when each optimizer that takes part has stepped; with several (a GAN),
