@@ -129,6 +129,7 @@ class Tracer(Storages, Steps, BatchShapes, Facts):
         self.valid = False  # within a check that raises where a value is not what it has to be
         self.dropout_state = None
         self.adds_bias = False  # inside a linear layer
+        self.attends = False  # within scaled_dot_product_attention, which tells of its kernel
         self.composed = set()  # classes of tensors that are made of others
         self.own_kernels = {}  # by operator, in place of its fake kernel
         self.sources = {}

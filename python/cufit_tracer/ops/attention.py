@@ -9,6 +9,11 @@ import os
 
 from .script import as_builtin
 
+ATTENTION = {
+    "aten::_scaled_dot_product_flash_attention": 0,
+    "aten::_scaled_dot_product_efficient_attention": 1,
+    "aten::_scaled_dot_product_cudnn_attention": 2,
+}
 ATTENTION_BACKWARD = {
     "aten::_scaled_dot_product_flash_attention_backward": 0,
     "aten::_scaled_dot_product_efficient_attention_backward": 1,
@@ -46,6 +51,7 @@ def patch_attention(tracer):
         ).run()
         return made[0]
 
+    attention.__name__ = real.__name__  # context_parallel replaces it by its name
     tracer.attention = attention
     as_builtin(torch, attention, "aten::scaled_dot_product_attention")
     functional.scaled_dot_product_attention = attention
@@ -77,6 +83,7 @@ class Asked:
     def __init__(self, tracer, query, key, value, mask, dropout, causal, scale, grouping):
         torch = self.torch = tracer.torch
         self.tracer, self.aten = tracer, torch.ops.aten
+        self.composed = type(query) in tracer.composed
         self.query, self.key, self.value, self.mask = query, key, value, mask
         self.dropout, self.causal, self.scale, self.grouping = dropout, causal, scale, grouping
         self.half = query.dtype in (torch.float16, torch.bfloat16)
@@ -99,8 +106,20 @@ class Asked:
             return False
         return self.grouping or query.shape[1] == key.shape[1]
 
-    # The result, and what is held as long as the operands are.
+    # Each part of what is composed tells of its own call (tell_call).
     def run(self):
+        before, self.tracer.attends = self.tracer.attends, not self.composed
+        try:
+            return self.made()
+        finally:
+            self.tracer.attends = before
+
+    def tell(self, kind):
+        if not self.composed:
+            attention_call(self.tracer, self.query, self.key, kind)
+
+    # The result, and what is held as long as the operands are.
+    def made(self):
         if self.cudnn_takes():
             return self.by_cudnn()
         if self.flash_takes():
@@ -137,7 +156,7 @@ class Asked:
             False,
             scale=self.scale,
         )
-        attention_call(self.tracer, self.query, self.key, 2)
+        self.tell(2)
         return out[0], out, mask
 
     def flash_takes(self):
@@ -149,7 +168,7 @@ class Asked:
         query, key, value = self.query, self.key, self.value
         q, k, v = self.padded(query), self.padded(key), self.padded(value)
         scale = self.scale if self.scale is not None else query.shape[-1] ** -0.5
-        attention_call(self.tracer, query, key, 0)
+        self.tell(0)
         attend = self.aten._scaled_dot_product_flash_attention
         out = attend(q, k, v, self.dropout, self.causal, scale=scale)[0]
         return out[..., : value.shape[-1]], v, k, q
@@ -178,7 +197,7 @@ class Asked:
                 pad = self.torch.nn.functional.pad
                 mask = pad(mask, (0, 8 - rest))[..., : self.mask.shape[-1]]
             mask = self.expanded(mask)
-        attention_call(self.tracer, self.query, self.key, 1)
+        self.tell(1)
         attend = self.aten._scaled_dot_product_efficient_attention
         given = self.query, self.key, self.value, mask, self.grad, self.dropout, self.causal
         return attend(*given, scale=self.scale)[0], mask

@@ -247,6 +247,8 @@ class Operators:
             tell_work(self.tracer, func, args, kwargs, tensors, out)
 
     def tell(self, func, args, kwargs, tensors, device, out):
+        if device is None and tensors and not any(t.device.type == "cuda" for t in tensors):
+            return  # shapes alone: DTensor asks for those of the whole
         aten, tracer, temporaries = self.aten, self.tracer, self.temporaries
         name = func.__name__ if hasattr(func, "__name__") else str(func)
         module = tracer.modules[-1] if tracer.modules else ""
