@@ -3,6 +3,8 @@
 
 import operator
 
+from .even_counts import even, is_even, tell_even
+
 
 class Shadows:
     def __init__(self, tracer):
@@ -64,9 +66,12 @@ class Shadows:
                 return None
         try:
             args, kwargs = self.pytree.tree_map_only(torch.Tensor, self.of, (args, kwargs))
-            return func(*args, **without_device(torch, kwargs))
+            out = func(*args, **without_device(torch, kwargs))
         except Exception:
             return None
+        if any(is_even(self.of(tensor)) for tensor in tensors):
+            self.pytree.tree_map_only(torch.Tensor, even, out)
+        return out
 
     def settles(self, func):
         return func in self.settling
@@ -146,6 +151,7 @@ class Shadows:
         tracer, torch = self.tracer, self.torch
         value = self.kept.get(tensor)
         if value is not None and value.numel() == 1:
+            tell_even(tracer, value)
             return func(value)
         hint = verdict_of(tensor)
         if hint is not None and getattr(tensor, "_cufit_compared", False):
