@@ -11,6 +11,8 @@ from events import Trace
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
+# Where packages are that the tests' own environment does not have.
+PACKAGES = [folder for folder in os.environ.get("CUFIT_TEST_PACKAGES", "").split(":") if folder]
 SHARDED = ("fsdp1", "fsdp2", "kept", "meta", "hybrid", "offloaded", "tensor")
 H200 = "NVIDIA H200,9.0,150110011392"
 TORCHRUN = ["torch.distributed.run"]
@@ -64,6 +66,9 @@ RUNS = {
 RUNS_OF_RANKS = {
     "worlds": ("worlds.py", [], {"STEPS": "1000"}),
     "recorded": ("recorded.py", ["600"], {"STEPS": "6"}),
+    "exchanged": ("exchanged.py", [], {}),
+    "zero-2": ("zero.py", ["2"], {}),
+    "zero-3": ("zero.py", ["3"], {}),
     "stage-0": ("stage.py", ["0"], {}),
     "stage-1": ("stage.py", ["1"], {}),
     **{how: ("sharded.py", [how, "3", "4"], {}) for how in SHARDED},
@@ -112,7 +117,7 @@ class Runner:
             key: value for key, value in os.environ.items() if not key.startswith("CUFIT_")
         }
         variables.update(
-            PYTHONPATH=self.folder,
+            PYTHONPATH=os.pathsep.join([self.folder, *PACKAGES]),
             CUFIT_FIT_OUT=events,
             CUFIT_FIT_SCRATCH=scratch,
             CUFIT_FIT_SENT=self.sent,

@@ -129,8 +129,8 @@ class Shadows:
         else:
             out._cufit_verdict = value
 
-    # Whether there is infinity in some tensors, or no number: what is asked of all of their elements
-    # is asked of one.
+    # Whether infinity is in some tensors, or no number: what is asked of all of their elements is
+    # asked of one.
     def agreed(self, func, args, tensors, out):
         torch, ones = self.torch, {}
         for tensor in tensors:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DeepSpeed. Its own Python code runs and decides what ZeRO allocates. Answered are the kernels that
-it would compile, and when a step is over: it calls the optimizer once for each part of the
+"""DeepSpeed. Its own Python code runs and decides what ZeRO allocates. Answered are the kernels
+that it would compile, and when a step is over: it calls the optimizer once for each part of the
 parameters."""
 
 from cufit_import_hook import when_imported
@@ -16,6 +16,7 @@ def patch_deepspeed(tracer):
     zero, coordinator = "runtime.zero.", "PartitionedParameterCoordinator"
     for name, then in (
         ("ops.op_builder.builder", lambda module: answer_kernels(tracer, module.OpBuilder)),
+        ("runtime.pipe.engine", lambda module: follow_stages(tracer, module)),
         ("runtime.engine", lambda module: join_steps(tracer, module.DeepSpeedEngine)),
         (zero + "stage_1_and_2", lambda module: of_stage_2(tracer, holder(module, ""))),
         (zero + "utils", agree),
@@ -55,7 +56,9 @@ def answer_kernels(tracer, OpBuilder):
     def made(cls, **kwargs):
         cls.is_compatible = known
 
-    OpBuilder.load, OpBuilder.is_compatible = load, known
+    OpBuilder.load = load
+    for kind in (OpBuilder, *OpBuilder.__subclasses__()):
+        kind.is_compatible = known
     OpBuilder.__init_subclass__ = classmethod(made)
 
 
@@ -110,3 +113,28 @@ def name_parts(tracer, Stage3):
                 tracer.categorise(getattr(parameter, "ds_tensor", None), PARAMETER)
 
     Stage3.__init__ = init
+
+
+# A stage learns the shapes that it receives from the one before, as numbers within a tensor.
+def follow_stages(tracer, module):
+    Engine, torch = module.PipelineEngine, tracer.torch
+    real_send = Engine._send_tensor_meta
+
+    def send(self, buffer, stage):
+        rank = self.grid.stage_to_global(stage_id=stage)
+        tracer.mail.send_object_list([buffer], dst=rank)
+        return real_send(self, buffer, stage)
+
+    def receive(self, stage):
+        numbers = torch.empty(module.TENSOR_META_SIZE, dtype=torch.int32, device=self.device)
+        module.p2p.recv(numbers, stage)
+        told = []
+        tracer.mail.recv_object_list(told, src=self.grid.stage_to_global(stage_id=stage))
+        several = isinstance(told[0], tuple)
+        made = [
+            self._allocate_or_extend_buffers(place, list(tensor.shape), tensor.dtype)
+            for place, tensor in enumerate(told[0] if several else told)
+        ]
+        return tuple(made) if several else made[0]
+
+    Engine._send_tensor_meta, Engine._recv_tensor_meta = send, receive

@@ -54,7 +54,11 @@ class ToldValues:
 
     def gather(self, args, out):
         value = self.of(args[1])
-        whole = None if value is None else self.torch.cat([value.reshape(-1)] * self.group(args[2]).size())
+        whole = (
+            None
+            if value is None
+            else self.torch.cat([value.reshape(-1)] * self.group(args[2]).size())
+        )
         self.keep(args[0], whole if whole is None else whole.view(args[0].shape), value)
 
     def gathered(self, args, out):

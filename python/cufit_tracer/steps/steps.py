@@ -20,12 +20,14 @@ class Steps:
     # What steps in parts steps once; where it only makes its states, not at all.
     @contextlib.contextmanager
     def one_step(self, counts=True):
-        before, self.parts = self.parts, []
+        before, phase, self.parts = self.parts, self.phase, []
         try:
             yield
         finally:
             parts, self.parts = self.parts, before
-            if parts and counts:
+            if not counts:
+                self.phase = phase
+            elif parts:
                 self.optimizer_steps(parts[0])
 
     # A training step is over when each optimizer that takes part has stepped; with several (a GAN),
