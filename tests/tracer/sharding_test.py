@@ -150,6 +150,7 @@ class Exchanged(ShardingTest):
         self.assertEqual(sorted(calls), 6 * [(own, own // 2)] + 6 * [(own, own)])
         whole = 2 * 2 * self.ROWS * self.LONG * self.WIDE  # keys and values, two bytes each
         self.assertEqual(set(trace.sizes("all_gather_into_tensor")), {whole})
+        self.assertEqual(trace.facts["ranks_differ"], "turns of ring attention")
 
     # Each of 512 tokens goes to two experts, half of them to the other rank, which sends as many.
     def test_tokens_go_to_experts_evenly(self):

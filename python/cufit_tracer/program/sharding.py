@@ -16,10 +16,25 @@ def patch_sharding(tracer):
         ("optim.zero_redundancy_optimizer", lambda module: tell_that_states_differ(tracer, module)),
         (shard + "_fsdp_param", lambda module: of_parameters(tracer, module.FSDPParam)),
         (shard + "_fsdp_param_group", lambda module: name_memory(tracer, module, FSDP2)),
+        (RING, lambda module: tell_of_turns(tracer, module)),
         ("fsdp._flat_param", lambda module: name_memory(tracer, module.FlatParamHandle, FSDP1)),
         ("fsdp._runtime_utils", lambda module: name_memory(tracer, module, FSDP1)),
     ):
         when_imported("torch.distributed." + name, then)
+
+
+RING = "tensor.experimental._context_parallel._attention"
+
+
+# A rank takes the whole of one and half of the other, queries or keys: which, goes by its number.
+def tell_of_turns(tracer, module):
+    real = module._templated_ring_attention
+
+    def attention(*args, **kwargs):
+        tracer.file.fact("ranks_differ", "turns of ring attention")
+        return real(*args, **kwargs)
+
+    module._templated_ring_attention = attention
 
 
 # Each parameter's state is on one rank.
