@@ -91,6 +91,7 @@ class Compiler:
         return run
 
     def tell_why_not(self):
+        self.tracer.compiled = True
         if not self.told:
             self.told = True
             self.note(self.why_not)

@@ -9,16 +9,13 @@ import os
 
 from .script import as_builtin
 
+FLASH, EFFICIENT, CUDNN = range(3)
 ATTENTION = {
-    "aten::_scaled_dot_product_flash_attention": 0,
-    "aten::_scaled_dot_product_efficient_attention": 1,
-    "aten::_scaled_dot_product_cudnn_attention": 2,
+    "aten::_scaled_dot_product_flash_attention": FLASH,
+    "aten::_scaled_dot_product_efficient_attention": EFFICIENT,
+    "aten::_scaled_dot_product_cudnn_attention": CUDNN,
 }
-ATTENTION_BACKWARD = {
-    "aten::_scaled_dot_product_flash_attention_backward": 0,
-    "aten::_scaled_dot_product_efficient_attention_backward": 1,
-    "aten::_scaled_dot_product_cudnn_attention_backward": 2,
-}
+ATTENTION_BACKWARD = {name + "_backward": kind for name, kind in ATTENTION.items()}
 
 
 def patch_attention(tracer):
@@ -106,20 +103,23 @@ class Asked:
             return False
         return self.grouping or query.shape[1] == key.shape[1]
 
-    # Each part of what is composed tells of its own call (tell_call).
-    def run(self):
-        before, self.tracer.attends = self.tracer.attends, not self.composed
+    # Of what is composed each part tells of its own call (tell_call).
+    def call(self, kind, attend, *args, **kwargs):
+        tracer, before = self.tracer, self.tracer.attends
+        if self.composed:
+            return attend(*args, **kwargs)
+        tracer.attends = True
         try:
-            return self.made()
+            if kind != CUDNN:
+                attention_call(tracer, self.query, self.key, kind)
+            return attend(*args, **kwargs)
         finally:
-            self.tracer.attends = before
-
-    def tell(self, kind):
-        if not self.composed:
-            attention_call(self.tracer, self.query, self.key, kind)
+            tracer.attends = before
+            if kind == CUDNN:
+                attention_call(tracer, self.query, self.key, kind)
 
     # The result, and what is held as long as the operands are.
-    def made(self):
+    def run(self):
         if self.cudnn_takes():
             return self.by_cudnn()
         if self.flash_takes():
@@ -145,7 +145,9 @@ class Asked:
         mask = self.bias()
         if mask is not None:
             mask = self.expanded(mask)
-        out = self.aten._scaled_dot_product_cudnn_attention(
+        out = self.call(
+            CUDNN,
+            self.aten._scaled_dot_product_cudnn_attention,
             self.query,
             self.key,
             self.value,
@@ -156,7 +158,6 @@ class Asked:
             False,
             scale=self.scale,
         )
-        self.tell(2)
         return out[0], out, mask
 
     def flash_takes(self):
@@ -168,9 +169,8 @@ class Asked:
         query, key, value = self.query, self.key, self.value
         q, k, v = self.padded(query), self.padded(key), self.padded(value)
         scale = self.scale if self.scale is not None else query.shape[-1] ** -0.5
-        self.tell(0)
         attend = self.aten._scaled_dot_product_flash_attention
-        out = attend(q, k, v, self.dropout, self.causal, scale=scale)[0]
+        out = self.call(FLASH, attend, q, k, v, self.dropout, self.causal, scale=scale)[0]
         return out[..., : value.shape[-1]], v, k, q
 
     def efficient_takes(self):
@@ -197,10 +197,9 @@ class Asked:
                 pad = self.torch.nn.functional.pad
                 mask = pad(mask, (0, 8 - rest))[..., : self.mask.shape[-1]]
             mask = self.expanded(mask)
-        self.tell(1)
         attend = self.aten._scaled_dot_product_efficient_attention
         given = self.query, self.key, self.value, mask, self.grad, self.dropout, self.causal
-        return attend(*given, scale=self.scale)[0], mask
+        return self.call(EFFICIENT, attend, *given, scale=self.scale)[0], mask
 
     # A mask of yes and no as numbers that are added.
     def bias(self):

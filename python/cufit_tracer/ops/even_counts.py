@@ -46,10 +46,12 @@ class EvenCounts:
 
     # Ones added to zeros.
     def added(self, into, dim, index, ones):
-        known = [self.shadows.of(into), self.shadows.of(ones)]
-        if any(value is None for value in known) or into.dim() != 1 or bool((known[0] != 0).any()):
+        before, added = self.shadows.of(into), self.shadows.of(ones)
+        if before is None or added is None or into.dim() != 1:
             return None
-        return spread(self.torch, int(known[1].sum()), into.numel(), into.dtype)
+        if bool((before != 0).any()) or bool((added != 1).any()):
+            return None
+        return spread(self.torch, added.numel(), into.numel(), into.dtype)
 
     # Of each value the place is marked (one_hot) and all marks are added.
     def marked(self, x, dims=None, *more):

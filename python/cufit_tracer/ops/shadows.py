@@ -135,7 +135,7 @@ class Shadows:
         torch, ones = self.torch, {}
         for tensor in tensors:
             hint, value = verdict_of(tensor), self.of(tensor)
-            if value is not None and value.numel() == 1:
+            if value is not None and value.numel() == 1 and not value.is_meta:
                 hint = value.item()
             if hint is None or getattr(tensor, "_cufit_compared", False):
                 return False
