@@ -69,6 +69,8 @@ RUNS_OF_RANKS = {
     "exchanged": ("exchanged.py", [], {}),
     "zero-2": ("zero.py", ["2"], {}),
     "zero-3": ("zero.py", ["3"], {}),
+    "zero-pipe-0": ("zero_pipe.py", ["0"], {}),
+    "zero-pipe-1": ("zero_pipe.py", ["1"], {}),
     "stage-0": ("stage.py", ["0"], {}),
     "stage-1": ("stage.py", ["1"], {}),
     **{how: ("sharded.py", [how, "3", "4"], {}) for how in SHARDED},

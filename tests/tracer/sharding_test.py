@@ -193,6 +193,13 @@ class Zero(ShardingTest):
         self.assertEqual(self.held("zero-3", "optimizer state"), 8 * self.ELEMENTS // 2)
         self.assertEqual(self.communication("zero-3"), [2 * 40000])
 
+    def test_a_stage_of_its_pipeline_learns_what_it_receives(self):
+        first, second = self.trace("zero-pipe-0"), self.trace("zero-pipe-1")
+        self.assertEqual(first.facts["ranks_differ"], "stages of a pipeline")
+        self.assertEqual(self.held("zero-pipe-0", "parameter"), 192 * 65 * FLOAT)
+        self.assertEqual(self.held("zero-pipe-1", "parameter"), 32 * 193 * FLOAT)
+        self.assertIn(4 * 192 * FLOAT, [s.size for s in second.storages])
+
     def communication(self, name):
         return [s.size for s in self.trace(name).storages if s.category == "communication"]
 

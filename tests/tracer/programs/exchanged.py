@@ -38,6 +38,11 @@ before = nn.Linear(WIDE, 3 * WIDE).cuda().bfloat16()
 gate = nn.Linear(WIDE, EXPERTS).cuda()
 
 
+@torch.compile
+def nobody_calls(x):
+    return x * x
+
+
 class Exchange(torch.autograd.Function):
     @staticmethod
     def forward(ctx, rows, received, sent):
@@ -63,6 +68,11 @@ def through_experts(x):
         0, chosen.flatten(), other.new_ones(chosen.numel())
     )
     assert counts.tolist() == other.tolist() == third.tolist(), (counts, other, third)
+    numbers = torch.histc(chosen.float(), EXPERTS, 0, EXPERTS - 1)
+    assert counts.tolist() == numbers.long().tolist(), (counts, numbers)
+    every = torch.empty(WORLD * EXPERTS, dtype=torch.int64, device="cuda")
+    dist.all_gather_into_tensor(every, counts)
+    assert every.tolist() == WORLD * counts.tolist(), every
     theirs = torch.empty_like(counts)
     dist.all_to_all_single(theirs, counts)
     sent, received = (c.view(WORLD, -1).sum(1).tolist() for c in (counts, theirs))
