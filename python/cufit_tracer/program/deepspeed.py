@@ -72,7 +72,8 @@ def join_steps(tracer, Engine):
 
         return run
 
-    Engine._take_model_step = within(Engine._take_model_step, True)
+    name = "_take_model_step" if hasattr(Engine, "_take_model_step") else "step"
+    setattr(Engine, name, within(getattr(Engine, name), True))
     Engine.__init__ = within(Engine.__init__, False)
 
 
@@ -118,6 +119,8 @@ def name_parts(tracer, Stage3):
 # A stage learns the shapes that it receives from the one before, as numbers within a tensor.
 def follow_stages(tracer, module):
     Engine, torch = module.PipelineEngine, tracer.torch
+    if not hasattr(Engine, "_allocate_or_extend_buffers"):
+        return  # of an older DeepSpeed
     real_send = Engine._send_tensor_meta
 
     def send(self, buffer, stage):

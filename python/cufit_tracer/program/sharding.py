@@ -28,13 +28,15 @@ RING = "tensor.experimental._context_parallel._attention"
 
 # A rank takes the whole of one and half of the other, queries or keys: which, goes by its number.
 def tell_of_turns(tracer, module):
-    real = module._templated_ring_attention
+    name = "_templated_ring_attention"
+    real = getattr(module, name, None)
 
     def attention(*args, **kwargs):
         tracer.file.fact("ranks_differ", "turns of ring attention")
         return real(*args, **kwargs)
 
-    module._templated_ring_attention = attention
+    if real is not None:
+        setattr(module, name, attention)
 
 
 # Each parameter's state is on one rank.
@@ -124,7 +126,8 @@ def of_parameters(tracer, FSDPParam):
     def init(self, *args, **kwargs):
         real(self, *args, **kwargs)
         placement = getattr(self, "fsdp_placement", None)
-        size, ranks = self._orig_size, getattr(self.mesh_info, "shard_mesh_size", 1)
+        size = getattr(self, "_orig_size", None)
+        ranks = getattr(self.mesh_info, "shard_mesh_size", 1)
         if size and size[getattr(placement, "dim", 0)] % ranks:
             tracer.file.fact("ranks_differ", "shards of FSDP")
 
