@@ -25,6 +25,7 @@ from .ops.sequences import patch_ctc
 from .plans.patches import patch_variants
 from .program.addresses import patch_addresses
 from .program.checks import patch_distributions, patch_inference_mode
+from .program.deepspeed import patch_deepspeed
 from .program.distributed import patch_distributed
 from .program.lazy_modules import patch_lazy
 from .program.saving import patch_saving
@@ -62,6 +63,7 @@ PATCHES = (
     patch_saving,
     patch_distributed,
     patch_sharding,
+    patch_deepspeed,
     patch_older_names,
     patch_graphs,
     patch_subclasses,
@@ -116,6 +118,7 @@ class Tracer(Storages, Steps, BatchShapes, Facts):
         # Where PyTorch has no optimizer: weights have gradients (False), and were written to since
         # (True).
         self.by_hand = None
+        self.parts = None  # of a step that is made in parts: the optimizers so far
         self.again = 0  # steps in the first round of optimizers that had stepped
         self.by_function = False
         self.variant = None
@@ -126,6 +129,7 @@ class Tracer(Storages, Steps, BatchShapes, Facts):
         self.valid = False  # within a check that raises where a value is not what it has to be
         self.dropout_state = None
         self.adds_bias = False  # inside a linear layer
+        self.attends = False  # within scaled_dot_product_attention, which tells of its kernel
         self.composed = set()  # classes of tensors that are made of others
         self.own_kernels = {}  # by operator, in place of its fake kernel
         self.sources = {}

@@ -173,6 +173,12 @@ failing.note("no_fake_kernel", "mylib::fast_norm", "train.py:21")
 failing.note("error", "RuntimeError: mylib::fast_norm has no fake kernel", "train.py:21")
 failing.end(2)
 
+untold = Events("untold-8", batch=8, batch_found=8, rank=1, world_size=2, node_size=2)
+weights(untold)
+untold.note("assumed", "how many of each value there are (tokens of each expert) depends on values: as many of each", "train.py:20")
+untold.note("error", "RuntimeError: what rank 0 sends to rank 1 is not known: it was not traced before", "train.py:21")
+untold.end(2)
+
 stuck = Events("stuck-8", batch=8, batch_found=8)
 weights(stuck)
 stuck.note("timed_out", "readinto (socket.py:718)", "train.py:17")

@@ -200,7 +200,7 @@ def check_rounds():
             self.made, self.optimizers = optimizers, len(optimizers)
             self.first_round, self.round, self.stepped, self.again = [], None, set(), 0
             self.after, self.by_function, self.by_hand, self.began = types.SimpleNamespace(running=False), False, None, 0
-            self.operators = 0
+            self.operators, self.parts, self.phase = 0, None, 0
             self.ended = 0
 
         def step_ends(self):
@@ -232,6 +232,16 @@ def check_rounds():
     for _ in range(3):
         handing_on.optimizer_steps(id(critic))
     assert handing_on.ended == 2 and not handing_on.one_never_stepped(), "the outer one has the same parameters"
+    parted = Tracer([critic])
+    with parted.one_step(counts=False):
+        parted.optimizer_steps(id(critic))
+        parted.phase = 1
+    assert parted.ended == 0 and parted.phase == 0, "it made its states alone"
+    for _ in range(2):
+        with parted.one_step():
+            for _ in range(3):
+                parted.optimizer_steps(id(critic))
+    assert parted.ended == 2, "one for each, whatever its parts"
 
 
 # `pip install --target` on PYTHONPATH is no place of the user's, the program's own folder is one.

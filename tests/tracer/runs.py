@@ -13,6 +13,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
 DEALT = {"fsdp-2": ("fsdp", 0, 2), "fsdp-4": ("fsdp", 0, 4), "ddp-4": ("ddp", 0, 4)}
 DEALT["tp-4"] = ("tp", 2, 4)
+# Where packages are that the tests' own environment does not have.
+PACKAGES = [folder for folder in os.environ.get("CUFIT_TEST_PACKAGES", "").split(":") if folder]
 SHARDED = ("fsdp1", "fsdp2", "kept", "meta", "hybrid", "offloaded", "tensor")
 H200 = "NVIDIA H200,9.0,150110011392"
 TORCHRUN = ["torch.distributed.run"]
@@ -68,6 +70,11 @@ RUNS = {
 RUNS_OF_RANKS = {
     "worlds": ("worlds.py", [], {"STEPS": "1000"}),
     "recorded": ("recorded.py", ["600"], {"STEPS": "6"}),
+    "exchanged": ("exchanged.py", [], {}),
+    "zero-2": ("zero.py", ["2"], {}),
+    "zero-3": ("zero.py", ["3"], {}),
+    "zero-pipe-0": ("zero_pipe.py", ["0"], {}),
+    "zero-pipe-1": ("zero_pipe.py", ["1"], {}),
     "stage-0": ("stage.py", ["0"], {}),
     "stage-1": ("stage.py", ["1"], {}),
     **{how: ("sharded.py", [how, "3", "4"], {}) for how in SHARDED},
@@ -126,7 +133,7 @@ class Runner:
             key: value for key, value in os.environ.items() if not key.startswith("CUFIT_")
         }
         variables.update(
-            PYTHONPATH=self.folder,
+            PYTHONPATH=os.pathsep.join([self.folder, *PACKAGES]),
             CUFIT_FIT_OUT=events,
             CUFIT_FIT_SCRATCH=scratch,
             CUFIT_FIT_SENT=self.sent,

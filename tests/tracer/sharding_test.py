@@ -8,10 +8,11 @@ sharding_test.py BUILD [TEST...], as tracer_test.py."""
 import concurrent.futures
 import os
 import shutil
+import subprocess
 import sys
 import unittest
 
-from runs import DEALT, SHARDED, Runner, ran
+from runs import DEALT, PACKAGES, SHARDED, Runner, ran
 
 # Of programs/sharded.py: the last of four ranks. Rows are dealt out in equal parts, rounded up.
 WIDE, NARROW, ROWS, FLOAT = 270, 130, 16, 4
@@ -58,6 +59,14 @@ class Fsdp2(ShardingTest):
         self.assertEqual(self.held("fsdp2", "parameter"), SHARD)
         self.assertEqual(self.held("meta", "parameter"), SHARD)
         self.assertEqual(self.held("kept", "parameter"), SHARD)
+
+    # Of the last rank with their shards; the states of the optimizer are of its own rows alone.
+    def test_where_rows_do_not_divide_ranks_differ(self):
+        self.assertEqual(self.trace("fsdp2").facts["ranks_differ"], "shards of FSDP")
+        own = [max(min(shape[0] - 3 * -(-shape[0] // 4), -(-shape[0] // 4)), 0) for shape in SHAPES]
+        rows = [elements(shape) // shape[0] for shape in SHAPES]
+        states = sum(2 * FLOAT * a * b for a, b in zip(own, rows))
+        self.assertEqual(self.held("fsdp2", "optimizer state"), states)
 
     def test_what_was_gathered_is_given_back(self):
         self.assertEqual(self.held("fsdp2", "gathered"), 0)
@@ -217,6 +226,71 @@ class Parts(ShardingTest):
         self.assertEqual(second.sizes("empty").count(8 * 192 * FLOAT), 4)
 
 
+class Exchanged(ShardingTest):
+    LONG, WIDE, HALF, ROWS = 512, 64, 2, 2
+
+    # Each rank has half of the sequence. In turn it attends to its own half, and to the part of the
+    # other that goes before: keys and values of both halves go round.
+    def test_attention_goes_round(self):
+        trace, own = self.trace("exchanged"), self.LONG // 2
+        calls = [tuple(n[4:6]) for site, n in trace.calls if site.op == "sdpa"]
+        self.assertEqual(sorted(calls), 6 * [(own, own // 2)] + 6 * [(own, own)])
+        whole = 2 * 2 * self.ROWS * self.LONG * self.WIDE  # keys and values, two bytes each
+        self.assertEqual(set(trace.sizes("all_gather_into_tensor")), {whole})
+        self.assertEqual(trace.facts["ranks_differ"], "turns of ring attention")
+
+    # Each of 512 tokens goes to two experts, half of them to the other rank, which sends as many.
+    def test_tokens_go_to_experts_evenly(self):
+        trace = self.trace("exchanged")
+        rows = FLOAT * self.WIDE * self.ROWS * self.LONG // 2 * 2
+        self.assertEqual([s for s in trace.sizes("new_empty") if s > 100], 3 * 4 * [rows])
+        said = [text for kind, text, _ in trace.notes if kind == "assumed"]
+        self.assertTrue(said and all("tokens of each expert" in text for text in said), said)
+        self.assertNotIn("data_dependent", [kind for kind, _, _ in trace.notes])
+
+    def test_a_step_of_several_groups_is_one(self):
+        trace = self.trace("exchanged")
+        marks = [mark for mark, _ in trace.marks]
+        self.assertEqual(marks, 3 * ["step begins", "step ends"] + ["after the steps"])
+        for alive in trace.alive_at("step ends"):
+            weights = sum(s.size for s in alive if s.category == "parameter")
+            states = sum(s.size for s in alive if s.category == "optimizer state")
+            self.assertEqual(states, 2 * weights)
+
+
+# Of programs/zero.py: each rank has half of the elements.
+class Zero(ShardingTest):
+    ELEMENTS = sum(map(elements, SHAPES[:4]))
+
+    def setUp(self):
+        ask = "import importlib.util as u, sys; sys.exit(not u.find_spec('deepspeed'))"
+        packages = dict(os.environ, PYTHONPATH=os.pathsep.join(PACKAGES))
+        if subprocess.run([ran.runner.python, "-c", ask], env=packages, cwd="/").returncode:
+            self.skipTest("deepspeed is not installed (CUFIT_TEST_PACKAGES names its folder)")
+
+    def test_stage_2_has_whole_weights_and_half_of_the_rest(self):
+        weights = 2 * self.ELEMENTS + 4 * self.ELEMENTS // 2
+        self.assertEqual(self.held("zero-2", "parameter"), weights)
+        self.assertEqual(self.held("zero-2", "optimizer state"), 8 * self.ELEMENTS // 2)
+        self.assertEqual(set(self.communication("zero-2")), {2 * 40000})
+
+    def test_stage_3_has_half_of_all(self):
+        self.assertEqual(self.held("zero-3", "parameter"), (2 + 4) * self.ELEMENTS // 2)
+        self.assertEqual(self.held("zero-3", "gradient"), 2 * self.ELEMENTS // 2)
+        self.assertEqual(self.held("zero-3", "optimizer state"), 8 * self.ELEMENTS // 2)
+        self.assertEqual(self.communication("zero-3"), [2 * 40000])
+
+    def test_a_stage_of_its_pipeline_learns_what_it_receives(self):
+        first, second = self.trace("zero-pipe-0"), self.trace("zero-pipe-1")
+        self.assertEqual(first.facts["ranks_differ"], "stages of a pipeline")
+        self.assertEqual(self.held("zero-pipe-0", "parameter"), 192 * 65 * FLOAT)
+        self.assertEqual(self.held("zero-pipe-1", "parameter"), 32 * 193 * FLOAT)
+        self.assertIn(4 * 192 * FLOAT, [s.size for s in second.storages])
+
+    def communication(self, name):
+        return [s.size for s in self.trace(name).storages if s.category == "communication"]
+
+
 def main():
     build = os.path.abspath(sys.argv[1])
     runner = ran.runner = Runner(build)
@@ -224,8 +298,8 @@ def main():
         print("skipped: no %s (tools/fetch-torch)" % runner.python)
         sys.exit(77)
     # A stage reads what the one before wrote.
-    names = ["worlds", "recorded", "stage-0", *SHARDED, *("model-" + name for name in DEALT)]
-    names += ["copies-fsdp", "copies-zero1"]
+    names = ["worlds", "recorded", "stage-0", "exchanged", *SHARDED]
+    names += [*("model-" + name for name in DEALT), "copies-fsdp", "copies-zero1"]
     try:
         if not sys.argv[2:]:
             with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.compile, without the compilation of its kernels."""
 
+import functools
+import inspect
 import os
 import sys
 
@@ -50,8 +52,9 @@ class Compiler:
         self.why_not = os.environ.get(self.WITHOUT, "")
         self.folder = os.getcwd()
         self.environment = dict(os.environ)
+        self.told = False
         if self.why_not:
-            self.note(self.why_not)
+            self.tell_why_not()
 
     def note(self, why):
         self.tracer.file.note(
@@ -66,13 +69,32 @@ class Compiler:
         if kwargs.get("disable"):
             return model
         if not self.prepare():
-            return model
+            return self.without(model)
         try:
             out = real(model, *args, **self.options(kwargs))
         except Exception as error:
             self.note(said(error))
             return model
         return out if isinstance(out, self.torch.nn.Module) else self.entered(out, model)
+
+    # Libraries compile functions that a program may never call.
+    def without(self, model):
+        if isinstance(model, self.torch.nn.Module) or not inspect.isfunction(model):
+            self.tell_why_not()
+            return model
+
+        @functools.wraps(model)
+        def run(*args, **kwargs):
+            self.tell_why_not()
+            return model(*args, **kwargs)
+
+        return run
+
+    def tell_why_not(self):
+        self.tracer.compiled = True
+        if not self.told:
+            self.told = True
+            self.note(self.why_not)
 
     def compile_module(self, module, compiled, args, kwargs):
         call = compiled(module._call_impl, *args, **kwargs)
@@ -107,7 +129,6 @@ class Compiler:
     # Around each call of something compiled: dynamo would look into the hooks of the tracer.
     def entered(self, function, model):
         torch, tracer = self.torch, self.tracer
-        import functools
         from torch.nn.modules import module as hooks
 
         owner = model if isinstance(model, torch.nn.Module) else getattr(model, "__self__", None)
@@ -213,7 +234,6 @@ class Compiler:
                     pretend_inductor(self)
                 self.ready = True
             except Exception as error:
-                self.why_not = said(error)
-                self.note(self.why_not)
+                self.why_not, self.tracer.compiled = said(error), False
                 return False
         return True

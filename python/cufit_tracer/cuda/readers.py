@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program takes out of tensors without values, and generators of random numbers."""
 
+from ..ops.even_counts import tell_even
+
 
 # Zeros of its shape, and a note.
 def patch_readers(tracer):
@@ -13,6 +15,7 @@ def patch_readers(tracer):
             tracer.file.note("data_dependent", said, tracer.source())
             value = torch.zeros(tuple(tensor.shape), dtype=tensor.dtype)
             tracer.made_up = True
+        tell_even(tracer, value)
         return value
 
     def reader(real):

@@ -9,11 +9,13 @@ import os
 
 from .script import as_builtin
 
-ATTENTION_BACKWARD = {
-    "aten::_scaled_dot_product_flash_attention_backward": 0,
-    "aten::_scaled_dot_product_efficient_attention_backward": 1,
-    "aten::_scaled_dot_product_cudnn_attention_backward": 2,
+FLASH, EFFICIENT, CUDNN = range(3)
+ATTENTION = {
+    "aten::_scaled_dot_product_flash_attention": FLASH,
+    "aten::_scaled_dot_product_efficient_attention": EFFICIENT,
+    "aten::_scaled_dot_product_cudnn_attention": CUDNN,
 }
+ATTENTION_BACKWARD = {name + "_backward": kind for name, kind in ATTENTION.items()}
 
 
 def patch_attention(tracer):
@@ -46,6 +48,7 @@ def patch_attention(tracer):
         ).run()
         return made[0]
 
+    attention.__name__ = real.__name__  # context_parallel replaces it by its name
     tracer.attention = attention
     as_builtin(torch, attention, "aten::scaled_dot_product_attention")
     functional.scaled_dot_product_attention = attention
@@ -77,6 +80,7 @@ class Asked:
     def __init__(self, tracer, query, key, value, mask, dropout, causal, scale, grouping):
         torch = self.torch = tracer.torch
         self.tracer, self.aten = tracer, torch.ops.aten
+        self.composed = type(query) in tracer.composed
         self.query, self.key, self.value, self.mask = query, key, value, mask
         self.dropout, self.causal, self.scale, self.grouping = dropout, causal, scale, grouping
         self.half = query.dtype in (torch.float16, torch.bfloat16)
@@ -98,6 +102,21 @@ class Asked:
         if not self.four or query.shape[0] != key.shape[0] or key.shape[:2] != value.shape[:2]:
             return False
         return self.grouping or query.shape[1] == key.shape[1]
+
+    # Of what is composed each part tells of its own call (tell_call).
+    def call(self, kind, attend, *args, **kwargs):
+        tracer, before = self.tracer, self.tracer.attends
+        if self.composed:
+            return attend(*args, **kwargs)
+        tracer.attends = True
+        try:
+            if kind != CUDNN:
+                attention_call(tracer, self.query, self.key, kind)
+            return attend(*args, **kwargs)
+        finally:
+            tracer.attends = before
+            if kind == CUDNN:
+                attention_call(tracer, self.query, self.key, kind)
 
     # The result, and what is held as long as the operands are.
     def run(self):
@@ -126,7 +145,9 @@ class Asked:
         mask = self.bias()
         if mask is not None:
             mask = self.expanded(mask)
-        out = self.aten._scaled_dot_product_cudnn_attention(
+        out = self.call(
+            CUDNN,
+            self.aten._scaled_dot_product_cudnn_attention,
             self.query,
             self.key,
             self.value,
@@ -137,7 +158,6 @@ class Asked:
             False,
             scale=self.scale,
         )
-        attention_call(self.tracer, self.query, self.key, 2)
         return out[0], out, mask
 
     def flash_takes(self):
@@ -149,9 +169,8 @@ class Asked:
         query, key, value = self.query, self.key, self.value
         q, k, v = self.padded(query), self.padded(key), self.padded(value)
         scale = self.scale if self.scale is not None else query.shape[-1] ** -0.5
-        attention_call(self.tracer, query, key, 0)
         attend = self.aten._scaled_dot_product_flash_attention
-        out = attend(q, k, v, self.dropout, self.causal, scale=scale)[0]
+        out = self.call(FLASH, attend, q, k, v, self.dropout, self.causal, scale=scale)[0]
         return out[..., : value.shape[-1]], v, k, q
 
     def efficient_takes(self):
@@ -178,10 +197,9 @@ class Asked:
                 pad = self.torch.nn.functional.pad
                 mask = pad(mask, (0, 8 - rest))[..., : self.mask.shape[-1]]
             mask = self.expanded(mask)
-        attention_call(self.tracer, self.query, self.key, 1)
         attend = self.aten._scaled_dot_product_efficient_attention
         given = self.query, self.key, self.value, mask, self.grad, self.dropout, self.causal
-        return attend(*given, scale=self.scale)[0], mask
+        return self.call(EFFICIENT, attend, *given, scale=self.scale)[0], mask
 
     # A mask of yes and no as numbers that are added.
     def bias(self):

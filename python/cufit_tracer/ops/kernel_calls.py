@@ -4,7 +4,7 @@ src/fit/workspaces/*_workspace.h say what the numbers are."""
 
 from ..cuda.settings import asked_tf32
 from ..tensors import first_of, runs_last
-from .attention import ATTENTION_BACKWARD, attention_call
+from .attention import ATTENTION, ATTENTION_BACKWARD, attention_call
 from .fft import FFTS, fft
 from .recurrent import recurrent
 from .reductions import REDUCTIONS, rows_and_columns
@@ -38,6 +38,8 @@ def tell_call(tracer, func, args, out):
         tell_rows(tracer, "embedding", args[1], args[2], args[0])
     elif name == "aten::_embedding_bag_backward" and not args[9] and args[8] != 2:
         tell_rows(tracer, "embedding_bag", args[1], args[6], args[0])
+    elif name in ATTENTION and not tracer.attends:
+        attention_call(tracer, args[0], args[1], ATTENTION[name])
     elif name in ATTENTION_BACKWARD:
         attention_call(tracer, args[1], args[2], 8 + ATTENTION_BACKWARD[name])
     elif name == "aten::_cudnn_rnn":

@@ -3,6 +3,7 @@
 it. What else such a kernel makes is held until its result is there."""
 
 from .composite_ops import encoder_layer, grouped_products, logits_loss
+from .even_counts import spread
 from .sequences import ctc_kernels, packing_kernels
 from .sparse import sparse_kernels
 
@@ -131,7 +132,9 @@ def value_kernels(tracer):
         if not minlength:
             raise tracer.DynamicShape(torch.ops.aten.bincount.default)
         if weights is None:
-            return x.new_empty(minlength, dtype=torch.int64)
+            counts = x.new_empty(minlength, dtype=torch.int64)
+            tracer.shadows[counts] = spread(torch, x.numel(), minlength)
+            return counts
         single = weights.dtype == torch.float32
         return x.new_empty(minlength, dtype=torch.float32 if single else torch.float64)
 

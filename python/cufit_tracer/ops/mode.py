@@ -6,7 +6,9 @@ import weakref
 
 from ..event_file import INPUT
 from ..plans.work import tell_work
+from ..program.told_values import ToldValues
 from .convolution_copies import own_kernel
+from .even_counts import EvenCounts
 from .kernel_calls import tell_call
 from .kept_elements import KeptElements
 from .layouts import Layouts
@@ -67,6 +69,7 @@ class Operators:
         self.layouts = Layouts(tracer, tracer.fake)
         self.shadows = Shadows(tracer)
         self.kept = KeptElements(tracer, self.shadows)
+        self.counts, self.told = EvenCounts(tracer, self.shadows), ToldValues(tracer)
 
     def when_the_fake_kernel_does_not_do(self):
         torch, aten = self.torch, self.aten
@@ -118,6 +121,7 @@ class Operators:
         if out is not GOES_ON:
             return out
         values = self.values(func, args, kwargs, tensors)
+        values = self.counts.of(func, args) if values is None else values
         if func._schema.is_mutable:
             if values is None:
                 self.shadows.forget(func, args)
@@ -129,6 +133,7 @@ class Operators:
         out, values = self.faked(func, args, kwargs, tensors, values)
         out = self.as_gpu_makes(func, args, kwargs, out)
         self.keep_values(func, args, kwargs, tensors, out, values)
+        self.told.saw(func, args, out)
         tracer.formulas.saw(func, out)
         self.tell(func, args, kwargs, tensors, device, out)
         return out
@@ -241,12 +246,15 @@ class Operators:
             self.shadows.pair(out, values)
         elif fake:
             self.shadows.guess(func, args, tensors, out)
+            self.counts.keep_marks(func, args, out)
 
     def tell_work(self, func, args, kwargs, tensors, out):
         if self.tracer.counting:
             tell_work(self.tracer, func, args, kwargs, tensors, out)
 
     def tell(self, func, args, kwargs, tensors, device, out):
+        if device is None and tensors and not any(t.device.type == "cuda" for t in tensors):
+            return  # shapes alone: DTensor asks for those of the whole
         aten, tracer, temporaries = self.aten, self.tracer, self.temporaries
         name = func.__name__ if hasattr(func, "__name__") else str(func)
         module = tracer.modules[-1] if tracer.modules else ""

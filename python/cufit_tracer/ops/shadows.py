@@ -3,6 +3,8 @@
 
 import operator
 
+from .even_counts import even, is_even, tell_even
+
 
 class Shadows:
     def __init__(self, tracer):
@@ -16,6 +18,22 @@ class Shadows:
         self.itself = {aten.eq.Tensor: True, aten.ne.Tensor: False}
         self.compares = {
             getattr(aten, name).Scalar: getattr(operator, name) for name in ("lt", "le", "gt", "ge")
+        }
+        # Of tensors whose elements are all alike.
+        self.logical = {
+            aten.logical_not.default,
+            aten.bitwise_not.default,
+            *(getattr(aten, "logical_" + name).default for name in ("or", "and")),
+            *(getattr(aten, "bitwise_" + name).Tensor for name in ("or", "and")),
+        }
+        self.carries = self.logical | {
+            aten.any.default,
+            aten.all.default,
+            aten.max.default,
+            aten.min.default,
+            aten.amax.default,
+            aten.amin.default,
+            aten._to_copy.default,
         }
         # What is true or something is true, what is false and something is false.
         self.settling = {
@@ -48,9 +66,12 @@ class Shadows:
                 return None
         try:
             args, kwargs = self.pytree.tree_map_only(torch.Tensor, self.of, (args, kwargs))
-            return func(*args, **without_device(torch, kwargs))
+            out = func(*args, **without_device(torch, kwargs))
         except Exception:
             return None
+        if any(is_even(self.of(tensor)) for tensor in tensors):
+            self.pytree.tree_map_only(torch.Tensor, even, out)
+        return out
 
     def settles(self, func):
         return func in self.settling
@@ -86,7 +107,9 @@ class Shadows:
     def guess(self, func, args, tensors, out):
         torch = self.torch
         if func in self.verdicts:
-            out._cufit_verdict = bool(self.verdicts[func])
+            self.agree(out, bool(self.verdicts[func]))
+        elif func in self.carries and tensors and self.agreed(func, args, tensors, out):
+            return
         elif func in self.itself and args[0] is args[1]:  # is it a number
             out._cufit_verdict = self.itself[func]
         elif func in self.compares and out.numel() == 1 and verdict_of(args[0]) is None:
@@ -99,10 +122,36 @@ class Shadows:
                 inverts = func is self.aten.logical_not.default
                 out._cufit_verdict = (not hint) if inverts else hint
 
+    # One value of all elements: kept where they are few.
+    def agree(self, out, value):
+        if out.numel() <= self.tracer.SHADOW_FLOATS:
+            self.kept[out] = self.torch.full(tuple(out.shape), value, dtype=out.dtype)
+        else:
+            out._cufit_verdict = value
+
+    # Whether infinity is in some tensors, or no number: what is asked of all of their elements is
+    # asked of one.
+    def agreed(self, func, args, tensors, out):
+        torch, ones = self.torch, {}
+        for tensor in tensors:
+            hint, value = verdict_of(tensor), self.of(tensor)
+            if value is not None and value.numel() == 1 and not value.is_meta:
+                hint = value.item()
+            if hint is None or getattr(tensor, "_cufit_compared", False):
+                return False
+            ones[id(tensor)] = torch.tensor(hint, dtype=tensor.dtype)
+        if func in self.logical:
+            given = [ones.get(id(value), value) for value in args]
+            self.agree(out, func(*given).item())
+        else:
+            self.agree(out, ones[id(tensors[0])].to(out.dtype).item())
+        return True
+
     def value_of(self, func, tensor):
         tracer, torch = self.tracer, self.torch
         value = self.kept.get(tensor)
         if value is not None and value.numel() == 1:
+            tell_even(tracer, value)
             return func(value)
         hint = verdict_of(tensor)
         if hint is not None and getattr(tensor, "_cufit_compared", False):

@@ -9,7 +9,7 @@ import os
 
 
 def patch_objects(tracer, modules):
-    mail = Mail(tracer)
+    mail = tracer.mail = Mail(tracer)
     for function in (
         all_gather_object,
         gather_object,

@@ -14,12 +14,29 @@ def patch_sharding(tracer):
         ("tensor._random", lambda module: keep_states(tracer, module)),
         ("_functional_collectives", lambda module: follow_waits(tracer, module)),
         ("optim.zero_redundancy_optimizer", lambda module: tell_that_states_differ(tracer, module)),
-        (shard + "_fsdp_param", lambda module: keep_padding(module.FSDPParam)),
+        (shard + "_fsdp_param", lambda module: of_parameters(tracer, module.FSDPParam)),
         (shard + "_fsdp_param_group", lambda module: name_memory(tracer, module, FSDP2)),
+        (RING, lambda module: tell_of_turns(tracer, module)),
         ("fsdp._flat_param", lambda module: name_memory(tracer, module.FlatParamHandle, FSDP1)),
         ("fsdp._runtime_utils", lambda module: name_memory(tracer, module, FSDP1)),
     ):
         when_imported("torch.distributed." + name, then)
+
+
+RING = "tensor.experimental._context_parallel._attention"
+
+
+# A rank takes the whole of one and half of the other, queries or keys: which, goes by its number.
+def tell_of_turns(tracer, module):
+    name = "_templated_ring_attention"
+    real = getattr(module, name, None)
+
+    def attention(*args, **kwargs):
+        tracer.file.fact("ranks_differ", "turns of ring attention")
+        return real(*args, **kwargs)
+
+    if real is not None:
+        setattr(module, name, attention)
 
 
 # Each parameter's state is on one rank.
@@ -98,6 +115,23 @@ def keep_states(tracer, module):
         state = tracer.torch.cuda.get_rng_state
         Tracker._get_device_state = lambda self: state()
         Tracker._set_device_state = lambda self, state: None
+
+
+# Where the length does not divide, the last ranks have shorter shards, and shorter states of the
+# optimizer.
+def of_parameters(tracer, FSDPParam):
+    keep_padding(FSDPParam)
+    real = FSDPParam.__init__
+
+    def init(self, *args, **kwargs):
+        real(self, *args, **kwargs)
+        placement = getattr(self, "fsdp_placement", None)
+        size = getattr(self, "_orig_size", None)
+        ranks = getattr(self.mesh_info, "shard_mesh_size", 1)
+        if size and size[getattr(placement, "dim", 0)] % ranks:
+            tracer.file.fact("ranks_differ", "shards of FSDP")
+
+    FSDPParam.__init__ = init
 
 
 # A shard is padded when it is made. FSDP asks at its first forward pass whether the program has put

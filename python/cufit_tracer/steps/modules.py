@@ -84,7 +84,9 @@ def patch_apply(tracer):
             value = fn(holder)
         if value is holder:
             return
-        if isinstance(holder, tracer.FakeTensor):
+        # To or from "meta" a parameter is another one.
+        alike = torch._has_compatible_shallow_copy_type(holder, value)
+        if isinstance(holder, tracer.FakeTensor) and alike:
             holder.data = value
         elif holder is parameter:
             module._parameters[key] = torch.nn.Parameter(value, parameter.requires_grad)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where training steps begin and end."""
 
+import contextlib
 import os
 import sys
 
@@ -16,6 +17,19 @@ class Steps:
             self.file.mark(STEP_BEGINS)
             self.phase = FORWARD
 
+    # What steps in parts steps once; where it only makes its states, not at all.
+    @contextlib.contextmanager
+    def one_step(self, counts=True):
+        before, phase, self.parts = self.parts, self.phase, []
+        try:
+            yield
+        finally:
+            parts, self.parts = self.parts, before
+            if not counts:
+                self.phase = phase
+            elif parts:
+                self.optimizer_steps(parts[0])
+
     # A training step is over when each optimizer that takes part has stepped; with several (a GAN),
     # which take part shows when one steps for the second time, or some more times where another is
     # there that has not stepped yet.
@@ -23,6 +37,9 @@ class Steps:
         self.by_hand = None
         if self.after.running:
             raise BlockEnds("it trains")
+        if self.parts is not None:
+            self.parts.append(number)
+            return
         if self.by_function:
             return
         if self.optimizers == 1:

@@ -86,6 +86,7 @@ TEST(Prediction, ACudaGraphKeepsItsPool) {
       out.free(out.alloc(64 * k_mib, aside));
       out.call(empties, {});
       out.free(out.alloc(64 * k_mib, s.act));
+      out.call(empties, {});
       out.mark(TraceMark::step_ends);
     }
     out.end();
