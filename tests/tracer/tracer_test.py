@@ -17,6 +17,7 @@ import sys
 import unittest
 
 from before_steps import BeforeSteps  # noqa: F401
+from known_laws import Known  # noqa: F401
 from launcher_laws import Launchers  # noqa: F401
 from runs import RUNS, Runner, TracerTest, ran
 
@@ -166,21 +167,6 @@ class Kernels(TracerTest):
         parts = -(-70000 // 32)
         self.assertIn([parts, 96], trace.calls_of("reduce_rows"))
         self.assertIn(parts * 96 * FLOAT, trace.sizes("native_layer_norm_backward"))
-
-
-class Known(TracerTest):
-    def test_operators_that_were_called_before_do_as_then(self):
-        trace = self.trace("repeated")
-        asked = [int(line.split()[1]) for line in ran["repeated"].out.splitlines()]
-        self.assertGreater(asked[0], 8)
-        self.assertEqual(asked[1:], [0, 0])
-        told = [(s.size, s.site.op) for s in trace.storages[1:]]
-        self.assertEqual(told, 3 * told[: len(told) // 3])
-        self.assertEqual([numbers for _, numbers in trace.calls], 3 * [[32, 0, 1, 8, 32, 64]])
-
-    def test_what_is_decorated_and_not_called_is_not_compiled(self):
-        self.assertEqual(self.trace("repeated").notes, [])
-        self.assertEqual(self.trace("repeated").facts["compiled"], "0")
 
 
 class Programs(TracerTest):
