@@ -3,6 +3,8 @@
 
 import operator
 
+from ..program.assertions import Assertions
+
 
 class Shadows:
     def __init__(self, tracer):
@@ -10,6 +12,7 @@ class Shadows:
 
         self.tracer, self.torch, self.pytree = tracer, tracer.torch, pytree
         self.FakeTensor = tracer.FakeTensor
+        self.assertions = Assertions()
         self.kept = tracer.shadows
         aten = self.aten = tracer.torch.ops.aten
         self.verdicts = {aten.isnan.default: 0, aten.isinf.default: 0, aten.isfinite.default: 1}
@@ -104,6 +107,9 @@ class Shadows:
         value = self.kept.get(tensor)
         if value is not None and value.numel() == 1:
             return func(value)
+        held = self.assertions.wanted() if tensor.dtype == torch.bool else None
+        if held is not None:
+            return held
         hint = verdict_of(tensor)
         if hint is not None and getattr(tensor, "_cufit_compared", False):
             # A loop that waits for it would wait for ever.

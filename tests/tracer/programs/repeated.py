@@ -24,7 +24,6 @@ def never_called(x):
 
 weight = torch.empty(64, 32, device="cuda")
 for step in range(3):
-    before = len(asked)
     x = torch.empty(8, 64, device="cuda", dtype=torch.bfloat16)
     began = len(asked)
     wide = x.float()
@@ -33,3 +32,7 @@ for step in range(3):
     total = torch.nn.functional.silu(left) * right.sum(dim=-1, keepdim=True)
     print(step, len(asked) - began)
     del x, wide, y, left, right, total
+
+boxes = torch.empty(100000, 4, device="cuda")
+assert (boxes[:, 2:] >= boxes[:, :2]).all()
+assert not (boxes[:, 2:] < boxes[:, :2]).any()
