@@ -24,6 +24,7 @@ class EventFile:
         self.on_disk = False
         self.texts = {}
         self.sites = {}
+        self.places = []  # of sites, by number
         self.notes = set()
         # Of texts, and of which file it is: another thread may end it (watch.py).
         self.lock = threading.RLock()
@@ -76,6 +77,7 @@ class EventFile:
         if number is None:
             texts = self.text(op), self.text(module), self.text(source)
             number = self.sites[key] = len(self.sites)
+            self.places.append(key)
             self._write(self.SITE, *texts, phase + 8 * self.stream)
         return number
 

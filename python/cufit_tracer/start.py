@@ -53,6 +53,9 @@ def install(tracer):
         give_up(tracer, error)
     hook_exceptions(tracer)
     import atexit
+    import gc
+
+    gc.freeze()  # programs that collect garbage often need not look through all of torch
 
     atexit.register(lambda: tracer.after.leave() if tracer.after.began else tracer.file.end(ENDED))
 

@@ -2,7 +2,6 @@
 """What is allocated: storages on the device, their sizes and categories."""
 
 import os
-import weakref
 
 from .event_file import INPUT, PARAMETER
 from .program.launchers import follows
@@ -32,7 +31,6 @@ class Storages:
                 0
             )  # another process of this program is traced; its launcher waits for that one
         held = self.held[storage] = [0, 0, 0]
-        weakref.finalize(storage, self.released, held).atexit = False
         self.take(storage, held, size, site)
 
     def take(self, storage, held, size, site):

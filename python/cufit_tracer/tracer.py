@@ -4,6 +4,7 @@
 import sys
 import weakref
 
+from .by_identity import ByIdentity
 from .compile.compiler import patch_compile
 from .cuda.device import pretend_cuda
 from .cuda.graphs import patch_graphs
@@ -16,7 +17,7 @@ from .facts import Facts
 from .ops.attention import patch_attention
 from .ops.autograd_formulas import Formulas
 from .ops.inplace_ops import GradientSums, patch_linear
-from .ops.mode import make_mode
+from .ops.dispatch_mode import make_mode
 from .ops.one_hot import patch_one_hot
 from .ops.random_ops import Draws
 from .ops.recurrent import patch_recurrent
@@ -178,7 +179,6 @@ class Tracer(Storages, Steps, BatchShapes, Facts):
     def make_fake_mode(self):
         torch = self.torch
         import torch._subclasses.fake_tensor as fake_tensor
-        from torch.utils.weak import WeakIdKeyDictionary
 
         Mode = fake_tensor.FakeTensorMode
         fake_tensor.init_gpu_context = fake_tensor.init_cuda_context = lambda *args: None
@@ -192,6 +192,6 @@ class Tracer(Storages, Steps, BatchShapes, Facts):
         self.DataDependent = fake_tensor.DataDependentOutputException
         self.DynamicShape = fake_tensor.DynamicOutputShapeException
         self.Unsupported = fake_tensor.UnsupportedOperatorException
-        self.storages = WeakIdKeyDictionary()  # numbers of those that have memory
-        self.held = WeakIdKeyDictionary()  # number and bytes, of all that were told of
-        self.shadows = WeakIdKeyDictionary()
+        self.storages = ByIdentity()  # numbers of those that have memory
+        self.held = ByIdentity(self.released)  # number and bytes, of all that were told of
+        self.shadows = ByIdentity()

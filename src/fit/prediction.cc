@@ -219,6 +219,19 @@ Result<Prediction> predict(const StepProgram& whole, uint64_t batch, const Setup
   return least;
 }
 
+namespace {
+
+// Whether `peak`, of a whole trace, is in what `rest` lacks. Elsewhere it may be a little higher, as
+// the blocks of what was left out serve the steps.
+bool is_left_out(const StepProgram& rest, const Moment& peak) {
+  if (peak.step == 0) return rest.setup_left_out;
+  const bool behind = peak.step > rest.steps || peak.phase == TracePhase::validation ||
+                      peak.phase == TracePhase::other;
+  return rest.after_steps_left_out && behind && peak.step >= rest.steps;
+}
+
+}  // namespace
+
 void measure_left_out(StepProgram& program, const Setup& setup) {
   LeftOut out;
   for (size_t i = 0; i < program.whole.size(); ++i) {
@@ -226,7 +239,7 @@ void measure_left_out(StepProgram& program, const Setup& setup) {
     const Result<Prediction> all = predict_alone(program.whole[i], batch, setup);
     const Result<Prediction> rest = predict_alone(program, batch, setup);
     if (!all || !rest) continue;
-    if (all->peak_allocated > rest->peak_allocated) {
+    if (all->peak_allocated > rest->peak_allocated && is_left_out(program, all->peak)) {
       if (all->peak_allocated <= out.allocated) continue;
       out.deciding = i;
       out.allocated = all->peak_allocated;

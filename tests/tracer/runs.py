@@ -48,6 +48,7 @@ RUNS = {
     "saving": ("saving.py", [], {}),
     "devices": ("devices.py", [], {}),
     "made-anew": ("made_anew.py", [], {}),
+    "repeated": ("repeated.py", [], {}),
     "subclass": ("subclass.py", [], {}),
     "recurrent": ("recurrent.py", [], {}),
     "sorting": ("sorting.py", [], {}),

@@ -5,6 +5,7 @@ import functools
 import inspect
 import os
 import sys
+import types
 
 from .inductor import pretend_inductor
 from .listening import Listening, said
@@ -68,6 +69,26 @@ class Compiler:
     def compiled(self, real, model, args, kwargs):
         if kwargs.get("disable"):
             return model
+        if isinstance(model, types.FunctionType):
+            return self.when_called(real, model, args, kwargs)
+        return self.at_once(real, model, args, kwargs)
+
+    # Libraries decorate functions that no program need call.
+    def when_called(self, real, function, args, kwargs):
+        import functools
+
+        made = []
+
+        @functools.wraps(function)
+        def first(*given, **named):
+            if not made:
+                made.append(self.at_once(real, function, args, kwargs))
+            return made[0](*given, **named)
+
+        first._torchdynamo_inline = function  # what dynamo finds where it looks into this one
+        return first
+
+    def at_once(self, real, model, args, kwargs):
         if not self.prepare():
             return self.without(model)
         try:

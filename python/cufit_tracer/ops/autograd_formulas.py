@@ -69,6 +69,9 @@ class Formulas:
         ):
             self.made.append(out.untyped_storage()._cdata)
 
+    def of_a_loss(self):
+        return self.within(LOGITS)
+
     # Nodes of PyTorch's own end in a number, those of a program's functions in none.
     def within(self, names):
         node = self.node()

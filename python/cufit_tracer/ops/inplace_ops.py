@@ -18,7 +18,10 @@ class GradientSums:
     def __init__(self, tracer):
         self.torch = tracer.torch
         self.FakeTensor = tracer.FakeTensor
-        self.alone = None  # how many hold a sum that nobody else holds, and who calls
+        self.alone = None  # how many hold a sum that nobody else holds
+        graph = sys.modules.get("torch.autograd.graph")
+        engine = getattr(graph, "_engine_run_backward", None)
+        self.engine = engine and engine.__code__
         self.learning = False
 
     # Before the first backward pass, when autograd's threads are about to start anyway.
@@ -40,8 +43,19 @@ class GradientSums:
         finally:
             self.learning = False
 
-    # Always called from the same place (Operators.run), so that the counts have one meaning: the
-    # fourth frame is the program's or autograd's, which called the operator.
+    # Whether autograd called the operator, in a thread of its own or in the program's, and not the
+    # program. The frames between are this one, in_place, Operators.in_place and run, the mode's;
+    # where something is compiled also those that keep dynamo out of it.
+    def by_engine(self):
+        try:
+            frame = sys._getframe(5)
+        except ValueError:  # nothing of Python's
+            return True
+        while frame is not None and frame.f_code.co_filename.endswith("_dynamo/eval_frame.py"):
+            frame = frame.f_back
+        return frame is None or frame.f_code is self.engine
+
+    # Always called from the same place (Operators.run), so that the counts have one meaning.
     def in_place(self, args, kwargs):
         if (
             len(args) != 2
@@ -58,14 +72,10 @@ class GradientSums:
             or into.shape != more.shape
         ):
             return False
-        try:
-            caller = sys._getframe(4).f_code
-        except ValueError:  # a thread of autograd's own
-            caller = None
         holders = (
             into._use_count(),
             self.torch._C._storage_Use_Count(into.untyped_storage()._cdata),
-            caller,
+            self.by_engine(),
         )
         if self.learning:
             self.alone = holders

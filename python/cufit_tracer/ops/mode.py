@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dispatch mode: every operator of the program passes through it."""
+"""What an operator of the program makes and takes, where it is not known from before."""
 
 import threading
 import weakref
@@ -19,28 +19,6 @@ from .sparse import sparse_on_gpu
 from .temporaries import Temporaries
 
 GOES_ON = object()  # no answer yet
-
-
-def make_mode(tracer):
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    operators = Operators(tracer)
-
-    class Mode(TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            # A tensor of other tensors (DTensor) takes itself apart, and its part comes here.
-            if any(kind in tracer.composed for kind in types):
-                return NotImplemented
-            kwargs = tracer.device.of_own(kwargs or {})
-            tracer.operators += 1
-            tensors, any_fake = operators.tensors_of(args, kwargs)
-            device = kwargs.get("device")
-            if not any_fake and not operators.is_cuda(device):
-                return operators.run_on_cpu(func, args, kwargs, tensors)
-            with operators.one_by_one:
-                return operators.run(self, func, args, kwargs, tensors, device, any_fake)
-
-    return Mode()
 
 
 class Operators:
@@ -84,8 +62,13 @@ class Operators:
 
     def tensors_of(self, args, kwargs):
         Tensor, FakeTensor = self.torch.Tensor, self.FakeTensor
-        leaves = self.pytree.tree_leaves((args, kwargs))
-        tensors = [value for value in leaves if isinstance(value, Tensor)]
+        tensors, left = [], [*reversed(kwargs.values()), *reversed(args)]
+        while left:
+            value = left.pop()
+            if isinstance(value, Tensor):
+                tensors.append(value)
+            elif isinstance(value, (list, tuple)):
+                left += reversed(value)
         return tensors, any(isinstance(tensor, FakeTensor) for tensor in tensors)
 
     def is_cuda(self, device):

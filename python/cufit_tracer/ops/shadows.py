@@ -3,6 +3,7 @@
 
 import operator
 
+from ..program.assertions import Assertions
 from .even_counts import even, is_even, tell_even
 
 
@@ -12,6 +13,7 @@ class Shadows:
 
         self.tracer, self.torch, self.pytree = tracer, tracer.torch, pytree
         self.FakeTensor = tracer.FakeTensor
+        self.assertions = Assertions()
         self.kept = tracer.shadows
         aten = self.aten = tracer.torch.ops.aten
         self.verdicts = {aten.isnan.default: 0, aten.isinf.default: 0, aten.isfinite.default: 1}
@@ -153,6 +155,9 @@ class Shadows:
         if value is not None and value.numel() == 1:
             tell_even(tracer, value)
             return func(value)
+        held = self.assertions.wanted() if tensor.dtype == torch.bool else None
+        if held is not None:
+            return held
         hint = verdict_of(tensor)
         if hint is not None and getattr(tensor, "_cufit_compared", False):
             # A loop that waits for it would wait for ever.

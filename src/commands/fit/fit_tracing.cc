@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "commands/fit/batch_in_files.h"
 #include "commands/fit/kept_traces.h"
+#include "commands/fit/time_left.h"
 #include "fit/answer/plan_variants.h"
 #include "fit/trace_parts.h"
 #include "formats/model/trace_facts.h"
@@ -223,14 +224,19 @@ class FitTracing {
     if (!plan_.folder.empty()) options_.event_file = kept_trace(plan_, ++kept_);
     // The first trace of a program asks for all batch sizes.
     options_.cudnn = asked_cudnn_ == options_.variant ? "" : plan_.run.cudnn;
+    time_left_.begin(options_.steps, !out_.traces.plain.empty());
     double told = 0;
     options_.watch = [this, told](double seconds, const host::TraceProgress& progress) mutable {
+      time_left_.saw(seconds, progress.steps);
       if (seconds - told < k_told_seconds) return;
       told = seconds;
-      print_progress(progress.source.empty() ? "still" : "still_at",
-                     {{"seconds", std::to_string(static_cast<uint64_t>(seconds))},
-                      {"steps", std::to_string(progress.steps)},
-                      {"source", progress.source}});
+      const std::optional<double> left = time_left_.left();
+      const auto whole = [](double of) { return std::to_string(static_cast<uint64_t>(of)); };
+      const char* key = progress.source.empty() ? "still" : left ? "still_left" : "still_at";
+      print_progress(key, {{"seconds", whole(seconds)},
+                           {"steps", std::to_string(progress.steps)},
+                           {"left", whole(left.value_or(0))},
+                           {"source", progress.source}});
     };
   }
 
@@ -287,6 +293,7 @@ class FitTracing {
       first_;  // the batch size of the first trace, as choose_first_batch() says
   int kept_ = 0;
   std::string first_file_;  // of the kept ones
+  TimeLeft time_left_;
   host::Interrupts& interrupts_;
   FitTraces out_;
 };

@@ -73,6 +73,28 @@ TEST(StepsAlone, APeakBeforeThemIsKept) {
     EXPECT_GE(allocated(program, batch), 4096 * k_mib) << batch;
 }
 
+// With a buffer of 9.5 MiB, before which one trace frees 22: the rest of that block, 12.5 MiB, serves
+// the input of 12.
+TraceWriter buffered(uint64_t batch, bool frees) {
+  TraceWriter out(batch);
+  const Sites s = write_sites(out);
+  if (frees) out.free(out.alloc(22 * k_mib, s.data));
+  out.category(out.alloc(19 * k_mib / 2, s.weight), StorageCategory::parameter);
+  for (int i = 0; i < 3; ++i) write_step(out, s, batch, 0, i == 0);
+  out.end();
+  return out;
+}
+
+// That is no peak before the steps, and the other batch size takes what its own trace takes.
+TEST(StepsAlone, ABlockThatServesTheStepsIsNoPeakBeforeThem) {
+  StepProgram program = aligned({buffered(6, false), buffered(12, true)}).value();
+  ASSERT_TRUE(program.setup_left_out);
+  const StepProgram neither = aligned({buffered(6, false), buffered(12, false)}).value();
+  ASSERT_GT(allocated(program, 12), allocated(neither, 12));
+  measure_left_out(program, {});
+  for (const uint64_t batch : {3, 6}) EXPECT_EQ(allocated(program, batch), allocated(neither, batch));
+}
+
 TEST(StepsAlone, StepsThatDifferPartTraces) {
   TraceWriter other(12);
   const Sites s = write_sites(other);

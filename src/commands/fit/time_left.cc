@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/fit/time_left.h"
+
+namespace cufit::commands {
+
+void TimeLeft::begin(uint64_t steps, bool last) {
+  if (seconds_ > 0) before_ = seconds_;
+  seconds_ = first_done_ = last_done_ = 0;
+  steps_ = steps;
+  done_ = first_count_ = 0;
+  last_ = last;
+}
+
+void TimeLeft::saw(double seconds, uint64_t done) {
+  seconds_ = seconds;
+  if (done == done_) return;
+  if (done_ == 0) {
+    first_done_ = seconds;
+    first_count_ = done;
+  }
+  done_ = done;
+  last_done_ = seconds;
+}
+
+std::optional<double> TimeLeft::left() const {
+  if (before_) {
+    if (seconds_ >= *before_) return std::nullopt;
+    return *before_ - seconds_;
+  }
+  if (done_ <= first_count_) return std::nullopt;
+  const double each = (last_done_ - first_done_) / static_cast<double>(done_ - first_count_);
+  // One step more is traced behind what follows the others.
+  const uint64_t all = steps_ + 1;
+  double rest = done_ < all ? each * static_cast<double>(all - done_) - (seconds_ - last_done_) : 0;
+  if (rest < 0) rest = 0;
+  return last_ ? rest : rest + seconds_ + rest;
+}
+
+}  // namespace cufit::commands

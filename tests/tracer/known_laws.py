@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that were called before."""
+
+from runs import TracerTest, ran
+
+
+class Known(TracerTest):
+    def test_operators_that_were_called_before_do_as_then(self):
+        trace = self.trace("repeated")
+        asked = [int(line.split()[1]) for line in ran["repeated"].out.splitlines()]
+        self.assertGreater(asked[0], 8)
+        self.assertEqual(asked[1:], [0, 0])
+        told = [(s.size, s.site.op) for s in trace.storages[1:] if s.site.source < "repeated.py:35"]
+        self.assertEqual(told, 3 * told[: len(told) // 3])
+        self.assertEqual([numbers for _, numbers in trace.calls], 3 * [[32, 0, 1, 8, 32, 64]])
+
+    def test_what_is_decorated_and_not_called_is_not_compiled(self):
+        self.assertEqual(self.trace("repeated").notes, [])
+        self.assertEqual(self.trace("repeated").facts["compiled"], "0")
+
+    def test_assertions_about_values_that_nobody_has_hold(self):
+        self.assertEqual(self.trace("repeated").end, "ended")
