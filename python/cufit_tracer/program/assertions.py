@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assertions of the program about values that nobody has: they hold."""
+"""What the program asserts of values that nobody has holds: `assert x`, `if not x: raise ...`."""
 
 import dis
 import sys
 
-RAISES = ("LOAD_ASSERTION_ERROR", "LOAD_COMMON_CONSTANT")
+RAISES = "RAISE_VARARGS"
+# What leads elsewhere than to the `raise`, or does more than make what is raised.
+OTHERWISE = ("JUMP", "RETURN", "STORE", "YIELD", "SEND", "FOR_ITER", "POP_TOP", "DELETE")
 JUMPS = {"IF_TRUE": True, "IF_FALSE": False}
+MOST = 100  # instructions
 STEPS_BETWEEN = ("TO_BOOL", "CACHE", "NOT_TAKEN", "EXTENDED_ARG")
 
 
@@ -13,8 +16,8 @@ class Assertions:
     def __init__(self):
         self.instructions = {}  # of each code: where they stand, and their names
 
-    # What a truth value has to be that is read now, so that the `assert` that asks for it goes on;
-    # None where none does.
+    # What a truth value has to be that is read now, so that the program does not raise at once;
+    # None where it would not.
     def wanted(self):
         frame = sys._getframe(1)
         while frame is not None and str(frame.f_globals.get("__name__")).startswith("cufit_tracer"):
@@ -27,9 +30,17 @@ class Assertions:
                 (one.offset, one.opname, one.argrepr) for one in dis.get_instructions(code)
             ]
         left = [one for one in self.instructions[code] if one[0] >= frame.f_lasti]
-        left = [one for one in left[:12] if one[1] not in STEPS_BETWEEN]
-        if len(left) < 2 or not left[0][1].startswith("POP_JUMP"):
+        left = [one for one in left[:MOST] if one[1] not in STEPS_BETWEEN]
+        if not left or not left[0][1].startswith("POP_JUMP"):
             return None
-        raises = left[1][1] in RAISES and left[1][2] in ("", "AssertionError")
         held = [value for end, value in JUMPS.items() if left[0][1].endswith(end)]
-        return held[0] if raises and held else None
+        return held[0] if held and raises(left[1:]) else None
+
+
+def raises(instructions):
+    for _, name, _ in instructions:
+        if name == RAISES:
+            return True
+        if any(other in name for other in OTHERWISE):
+            return False
+    return False

@@ -35,4 +35,8 @@ for step in range(3):
 
 boxes = torch.empty(100000, 4, device="cuda")
 assert (boxes[:, 2:] >= boxes[:, :2]).all()
+if not (boxes[:, 2:] >= boxes[:, :2]).all():
+    raise ValueError(f"corners are not in order: {boxes.shape}")
+if (boxes[:, 2:] < boxes[:, :2]).any():
+    raise ValueError("corners are not in order")
 assert not (boxes[:, 2:] < boxes[:, :2]).any()
