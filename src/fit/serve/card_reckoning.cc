@@ -75,8 +75,12 @@ class CardReckoning {
 
   bool fits(const StartPlan& plan, uint64_t context, uint64_t sequences) const {
     const int64_t left = available(plan, context, sequences);
-    return left > 0 &&
-           cache(plan, in_.question.type).bytes(context, sequences) <= static_cast<uint64_t>(left);
+    const uint64_t held = cache(plan, in_.question.type).bytes(context, sequences);
+    const double beside =
+        in_.question.engine == Engine::transformers
+            ? serving_size(in_.knowledge, Engine::transformers, "cache_beside", true)
+            : 0;
+    return left > 0 && static_cast<double>(held) * (1 + beside) <= static_cast<double>(left);
   }
 
   uint64_t largest_context(const StartPlan& plan, uint64_t sequences) const {

@@ -98,6 +98,7 @@ uint64_t token_bytes(const ServedModel& model, const CacheSettings& settings) {
 }
 
 uint64_t far_token_bytes(const ServedModel& model, const CacheSettings& settings) {
+  if (settings.engine == Engine::transformers) return token_bytes(model, settings);
   uint64_t sum = 0;
   for (const CacheLayer& layer : model.cache)
     if (layer.kind == CacheKind::full || layer.kind == CacheKind::latent)
@@ -213,10 +214,10 @@ uint64_t CacheUse::plain_bytes(uint64_t context, uint64_t sequences) const {
   uint64_t sum = 0;
   for (const Layer& layer : layers_) {
     uint64_t held = cells;
-    if (layer.kind == CacheKind::window || layer.kind == CacheKind::chunk)
-      held = llama ? blocks_of(std::min(cells, layer.window + k_llama_ubatch), k_llama_pad) *
-                         k_llama_pad
-                   : std::min(context, layer.window);
+    // transformers keeps a window as a view of the whole prompt's keys, which lie there until the
+    // next token.
+    if (llama && (layer.kind == CacheKind::window || layer.kind == CacheKind::chunk))
+      held = blocks_of(std::min(cells, layer.window + k_llama_ubatch), k_llama_pad) * k_llama_pad;
     const uint64_t layer_bytes = times(held, layer.token_bytes);
     sum = std::min(sum, k_most_cache) + std::min(layer_bytes, k_most_cache) + layer.state_bytes;
   }

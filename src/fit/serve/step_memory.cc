@@ -84,6 +84,19 @@ double transformers_activation(const formats::DecoderConfig& config, const StepS
          logits;
 }
 
+// Of a prompt longer than a window transformers makes a mask, a byte for each query and key, and
+// attention takes it in a half type. Without a window it needs none.
+double transformers_mask(const ServedModel& model, const StepSettings& settings,
+                         const ServingSizes& size) {
+  const bool cut =
+      std::any_of(model.cache.begin(), model.cache.end(), [&](const CacheLayer& layer) {
+        return (layer.kind == CacheKind::window || layer.kind == CacheKind::chunk) &&
+               layer.window < settings.batched_tokens;
+      });
+  const auto tokens = static_cast<double>(settings.batched_tokens);
+  return cut ? tokens * tokens * static_cast<double>(settings.sequences) * size("mask_bytes") : 0;
+}
+
 double activation_of(const formats::DecoderConfig& config, Engine engine, uint64_t tp,
                      const StepSettings& settings, const ServingSizes& size) {
   switch (engine) {
@@ -135,9 +148,13 @@ StepMemory step_memory(const ServedModel& model, Engine engine, uint64_t tp,
                        const StepSettings& settings, const knowledge::Knowledge& knowledge) {
   StepMemory out;
   const ServingSizes usual(knowledge, engine, false), upper(knowledge, engine, true);
-  const auto whole = [](double bytes) { return static_cast<uint64_t>(std::min(bytes, 9e18)); };
+  const auto whole = [](double bytes) { return static_cast<uint64_t>(std::min(bytes, 4e18)); };
   out.activation = {whole(activation_of(model.config, engine, tp, settings, usual)),
                     whole(activation_of(model.config, engine, tp, settings, upper))};
+  if (engine == Engine::transformers) {
+    out.activation.usual += whole(transformers_mask(model, settings, usual));
+    out.activation.upper += whole(transformers_mask(model, settings, upper));
+  }
   out.other = {whole(other_of(engine, tp, settings, usual)),
                whole(other_of(engine, tp, settings, upper))};
   return out;

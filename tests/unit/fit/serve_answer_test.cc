@@ -236,6 +236,31 @@ TEST(ServeAnswer, OtherEngines) {
   EXPECT_GT(many.max_sequences, 1u);
 }
 
+// generate() of transformers 5.17 on an H200 below what a card has: so many sequences of so many tokens ran, and so many
+// ran out of memory.
+TEST(ServeAnswer, SequencesAtOnceThatWereMeasured) {
+  struct Measured {
+    std::string model, card;
+    uint64_t context, ran, died;
+  };
+  const std::string k_small = "GeForce RTX 4090", k_large = "A100 PCIe 40GB";
+  for (const auto& [name, of, context, ran, died] :
+       {Measured{"llama-3.1-8b", k_small, 4096, 6, 7},
+        Measured{"llama-3.1-8b", k_large, 4096, 19, 22},
+        Measured{"qwen3-4b", k_small, 4096, 14, 15}, Measured{"qwen3-4b", k_large, 4096, 30, 35},
+        Measured{"llama-3.2-1b", k_small, 4096, 40, 46},
+        Measured{"mistral-7b-v0.1", k_small, 4096, 7, 9},
+        Measured{"mistral-7b-v0.1", k_small, 30405, 0, 1}, Measured{"phi-4", k_large, 8192, 3, 4},
+        Measured{"gemma-2-9b", k_small, 8192, 1, 2}, Measured{"gemma-2-9b", k_large, 2048, 20, 23},
+        Measured{"qwen3-8b", k_large, 8192, 9, 11},
+        Measured{"qwen2.5-3b", k_large, 2048, 105, 121}}) {
+    const ServeCard got = answer(
+        name, card(of), {.engine = Engine::transformers, .context = context, .sequences = 1});
+    EXPECT_LT(got.max_sequences, died) << name << of << context;
+    EXPECT_GE(got.max_sequences, ran * 9 / 10) << name << of << context;
+  }
+}
+
 TEST(ServeAnswer, ALengthThatTheModelWasNotMadeFor) {
   const ServedModel served = model("phi-2");
   ServeQuestion question;
