@@ -122,7 +122,18 @@ def plan_of(model, degree):
         heads = getattr(text, name, None)
         if heads and heads % degree:
             return {}, "%s = %d" % (name, heads)
+    for path, module, (by, whole) in planned(model, plan):
+        width = module.in_features if by == "rows" else module.out_features
+        if width % degree and not whole:
+            return {}, "%s = %d" % (path.split(".")[-1], width)
     return plan, ""
+
+
+def planned(model, plan):
+    for path, module in model.named_modules():
+        for pattern, style in plan.items():
+            if isinstance(module, torch.nn.Linear) and fnmatch.fnmatchcase(path, pattern):
+                yield path, module, STYLES[style]
 
 
 # Numbers of ranks that can share the layers.
@@ -149,16 +160,12 @@ def split_layers(model):
     if why_not:
         stop("tp", why_not)
     split = {}
-    for path, module in model.named_modules():
-        for pattern, style in plan.items():
-            if not isinstance(module, torch.nn.Linear) or not fnmatch.fnmatchcase(path, pattern):
-                continue
-            by, whole = STYLES[style]
-            if by == "rows":
-                split[path] = parallel.RowwiseParallel()
-            else:
-                layout = {"output_layouts": Replicate()} if whole else {}
-                split[path] = parallel.ColwiseParallel(**layout)
+    for path, _, (by, whole) in planned(model, plan):
+        if by == "rows":
+            split[path] = parallel.RowwiseParallel()
+        else:
+            layout = {"output_layouts": Replicate()} if whole else {}
+            split[path] = parallel.ColwiseParallel(**layout)
     if not split:
         stop("tp", type(model).__name__)
     parallel.parallelize_module(model, mesh()["tp"], split)

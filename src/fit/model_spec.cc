@@ -99,7 +99,7 @@ class Writer {
     const Strategy& strategy = *training_.strategy;
     assume("per_rank");
     assume(strategy.note().c_str(), strategy.degree == 0 ? "" : std::to_string(strategy.degree));
-    if (strategy.shards() && !autocast_.empty()) assume("sharded_precision", autocast_);
+    if (always_sharded() && !autocast_.empty()) assume("sharded_precision", autocast_);
     if (strategy.kind != "tp") return {};
     if (!full())
       return fail(Code::usage, format("`--strategy {}` goes with `--train full`", strategy.asked));

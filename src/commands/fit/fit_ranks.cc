@@ -199,7 +199,7 @@ Result<RanksWanted> ranks_wanted(const FitProgramRequest& program, const char* o
     return out;
   }
   for (const std::string_view part : split(*program.world, ',')) {
-    CUFIT_TRY(world, one_world(std::string(part), option));
+    CUFIT_TRY(world, one_world(part.empty() ? *program.world : std::string(part), option));
     if (std::find(out.worlds.begin(), out.worlds.end(), world) == out.worlds.end())
       out.worlds.push_back(world);
   }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/terminal/fit_plan_lines.h"
 
+#include <algorithm>
+
 #include "base/format.h"
+#include "base/number.h"
 #include "base/version.h"
 #include "report/terminal/width.h"
 
@@ -66,12 +69,15 @@ class FitPlanLinesWriter {
     if (trainer_) return {trainer_dealt(change, kind)};
     if (accelerate_) return {accelerate_dealt(change, kind)};
     if (lightning_) return {lightning_dealt(change, kind)};
-    if (kind == "offload") return {"fully_shard(..., offload_policy=CPUOffloadPolicy())"};
+    if (kind == "offload")
+      return {"from torch.distributed.fsdp import CPUOffloadPolicy",
+              "fully_shard(..., offload_policy=CPUOffloadPolicy())  # in each of these calls",
+              "init_process_group(\"cpu:gloo,cuda:nccl\")  # gradients are clipped on the CPU"};
     if (kind == "zero1")
       return {"from torch.distributed.optim import ZeroRedundancyOptimizer",
               format("optimizer = ZeroRedundancyOptimizer(model.parameters(), "
-                     "optimizer_class=torch.optim.{}, ...)",
-                     fact("optimizer"))};
+                     "optimizer_class={}, ...)",
+                     optimizer_class())};
     return fully_shard(change, kind);
   }
 
@@ -82,6 +88,8 @@ class FitPlanLinesWriter {
                         half.empty() ? "" : "MixedPrecisionPolicy, ")};
     if (kind == "hsdp") {
       const std::string group = printable(change.substr(kind.size() + 1));
+      out.push_back("import torch.distributed as dist");
+      out.push_back("from torch.distributed.device_mesh import init_device_mesh");
       out.push_back(
           format("mesh = init_device_mesh(\"cuda\", (dist.get_world_size() // {}, {}), "
                  "mesh_dim_names=(\"replicate\", \"shard\"))",
@@ -90,27 +98,53 @@ class FitPlanLinesWriter {
     }
     if (change == "fsdp:no-reshard") more += ", reshard_after_forward=False";
     if (!half.empty()) {
-      out.push_back(
-          format("policy = MixedPrecisionPolicy(param_dtype=torch.{}, "
-                 "reduce_dtype=torch.float32)",
-                 half));
+      constexpr auto k_policy =
+          "policy = MixedPrecisionPolicy(param_dtype=torch.{}, reduce_dtype=torch.float32)";
+      out.push_back(format(k_policy, half));
       more += ", mp_policy=policy";
     }
-    std::string blocks;
-    constexpr std::string_view k_wrapped = "module.";  // DistributedDataParallel's
-    const std::string at = fact("blocks_at");
-    for (std::string_view name : split(at, ' ')) {
-      if (starts_with(name, k_wrapped)) name.remove_prefix(k_wrapped.size());
-      if (!name.empty()) blocks += format("{}*model.{}", blocks.empty() ? "" : ", ", name);
-    }
+    const std::string blocks = lists_of_blocks(fact("blocks_at"));
     if (!blocks.empty()) {
       out.push_back(format("for block in [{}]:", blocks));
       out.push_back(format("    fully_shard(block{})", more));
     }
-    out.push_back(
-        format("fully_shard(model{})  # in the place of DistributedDataParallel, before "
-               "the optimizer is made",
-               more));
+    constexpr auto k_at = "in the place of DistributedDataParallel, before the optimizer is made";
+    out.push_back(format("fully_shard(model{})  # {}", more, k_at));
+    return out;
+  }
+
+  // A class of torch's own by its module; another stands in the program.
+  std::string optimizer_class() const {
+    constexpr std::string_view k_of_torch =
+        " Adadelta Adafactor Adagrad Adam AdamW Adamax ASGD NAdam RAdam Rprop RMSprop SGD ";
+    const std::string name = fact("optimizer");
+    return contains(k_of_torch, " " + name + " ") ? "torch.optim." + name : name;
+  }
+
+  // Whether the plan takes DistributedDataParallel away, whose model is `module`.
+  bool unwraps() const {
+    return std::any_of(switches_.begin(), switches_.end(), [](const std::string& name) {
+      return starts_with(name, "fsdp") || starts_with(name, "hsdp");
+    });
+  }
+
+  // A module of the model by its path: "layers.0.body" is no Python with a dot before a number.
+  std::string module_at(std::string_view path) const {
+    constexpr std::string_view k_wrapped = "module";
+    if (unwraps() && (path == k_wrapped || starts_with(path, "module.")))
+      path.remove_prefix(std::min(path.size(), k_wrapped.size() + 1));
+    if (path.empty()) return "model";
+    bool numbered = false;
+    for (const std::string_view part : split(path, '.'))
+      numbered |= part.empty() || (part[0] >= '0' && part[0] <= '9');
+    return numbered ? format("model.get_submodule(\"{}\")", path) : format("model.{}", path);
+  }
+
+  // "*model.encoder, *model.decoder"; empty: none.
+  std::string lists_of_blocks(const std::string& paths) const {
+    std::string out;
+    for (const std::string_view path : split(paths, ' '))
+      if (!path.empty()) out += format("{}*{}", out.empty() ? "" : ", ", module_at(path));
     return out;
   }
 
@@ -123,38 +157,60 @@ class FitPlanLinesWriter {
     return fact("autocast");
   }
 
-  static std::string trainer_dealt(const std::string& change, const std::string& kind) {
+  // transformers 5 takes FSDP2 by `fsdp_config`, and knows no hybrid sharding there.
+  std::string trainer_dealt(const std::string& change, const std::string& kind) const {
     if (kind == "zero1")
-      return "TrainingArguments(deepspeed=FILE)  # with {\"zero_optimization\": {\"stage\": 1}}";
-    if (kind == "offload") return "TrainingArguments(fsdp=\"full_shard auto_wrap offload\")";
-    const char* how = kind == "hsdp"                ? "hybrid_shard"
-                      : change == "fsdp:no-reshard" ? "shard_grad_op"
-                                                    : "full_shard";
-    return format("TrainingArguments(fsdp=\"{} auto_wrap\")  # or --fsdp \"{} auto_wrap\"", how,
-                  how);
-  }
-
-  static std::string accelerate_dealt(const std::string& change, const std::string& kind) {
-    if (kind == "zero1") return "accelerate launch --use_deepspeed --zero_stage 1";
-    if (kind == "offload") return "accelerate launch --use_fsdp --fsdp_offload_params true";
-    if (kind == "hsdp")
-      return format(
-          "accelerate launch --use_fsdp --fsdp_version 2 --use_parallelism_config "
-          "--parallelism_config_dp_shard_size {}",
-          printable(change.substr(kind.size() + 1)));
+      return "TrainingArguments(deepspeed=FILE)  # with {\"zero_optimization\": {\"stage\": 1}, "
+             "\"train_batch_size\": \"auto\", \"train_micro_batch_size_per_gpu\": \"auto\", "
+             "\"gradient_accumulation_steps\": \"auto\", \"bf16\": {\"enabled\": \"auto\"}, "
+             "\"fp16\": {\"enabled\": \"auto\"}}";
+    if (kind == "hsdp") return "accelerate launch " + hybrid(change, kind);
     return format(
-        "accelerate launch --use_fsdp --fsdp_version 2 --fsdp_auto_wrap_policy "
-        "TRANSFORMER_BASED_WRAP --fsdp_reshard_after_forward {}",
-        change == "fsdp:no-reshard" ? "false" : "true");
+        "TrainingArguments(fsdp=True, fsdp_config={{\"version\": 2, {}}})  # transformers 5",
+        kind == "offload"             ? "\"cpu_offload\": True"
+        : change == "fsdp:no-reshard" ? "\"reshard_after_forward\": False"
+                                      : "\"reshard_after_forward\": True");
   }
 
-  static std::string lightning_dealt(const std::string& change, const std::string& kind) {
+  static constexpr std::string_view k_fsdp2 =
+      "--use_fsdp --fsdp_version 2 --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP ";
+
+  std::string accelerate_dealt(const std::string& change, const std::string& kind) const {
+    if (kind == "zero1") return "accelerate launch --use_deepspeed --zero_stage 1";
+    if (kind == "hsdp") return "accelerate launch " + hybrid(change, kind);
+    return format("accelerate launch {}{}", k_fsdp2,
+                  kind == "offload"             ? "--fsdp_offload_params true"
+                  : change == "fsdp:no-reshard" ? "--fsdp_reshard_after_forward false"
+                                                : "--fsdp_reshard_after_forward true");
+  }
+
+  std::string lightning_dealt(const std::string& change, const std::string& kind) const {
     if (kind == "zero1") return "Trainer(strategy=\"deepspeed_stage_1\")";
     if (kind == "offload") return "FSDPStrategy(..., cpu_offload=True)";
-    return format("Trainer(strategy=FSDPStrategy(sharding_strategy=\"{}\"))",
-                  kind == "hsdp"                ? "HYBRID_SHARD"
-                  : change == "fsdp:no-reshard" ? "SHARD_GRAD_OP"
-                                                : "FULL_SHARD");
+    const char* how = kind == "hsdp"                ? "HYBRID_SHARD"
+                      : change == "fsdp:no-reshard" ? "SHARD_GRAD_OP"
+                                                    : "FULL_SHARD";
+    const std::string mesh = kind == "hsdp" ? format(", device_mesh=({}, {})", groups(change, kind),
+                                                     shards(change, kind))
+                                            : "";
+    return format(
+        "Trainer(strategy=FSDPStrategy(sharding_strategy=\"{}\", auto_wrap_policy={{Block}}{}))  # "
+        "Block: the class of the repeated layers",
+        how, mesh);
+  }
+
+  // Of "hsdp:8" over 16 ranks: 8 share a copy, 2 groups have one each.
+  uint64_t shards(const std::string& change, const std::string& kind) const {
+    return std::max<uint64_t>(1, parse_uint(change.substr(kind.size() + 1)).value_or(1));
+  }
+  uint64_t groups(const std::string& change, const std::string& kind) const {
+    return parse_uint(program_.fact("world_size")).value_or(1) / shards(change, kind);
+  }
+  std::string hybrid(const std::string& change, const std::string& kind) const {
+    return format(
+        "{}--use_parallelism_config --parallelism_config_dp_replicate_size {} "
+        "--parallelism_config_dp_shard_size {}",
+        k_fsdp2, groups(change, kind), shards(change, kind));
   }
 
   Lines checkpointing() const {
@@ -164,17 +220,14 @@ class FitPlanLinesWriter {
       return {
           "TrainingArguments(gradient_checkpointing=True, "
           "gradient_checkpointing_kwargs={\"use_reentrant\": False})"};
-    const std::string model = at.empty() || kind == "blocks" ? "model" : "model." + at;
+    const std::string model = kind == "blocks" ? "model" : module_at(at);
     if (kind == "transformers")
       return {model +
               ".gradient_checkpointing_enable(gradient_checkpointing_kwargs={\"use_reentrant\": "
               "False})"};
     if (kind == "timm") return {model + ".set_grad_checkpointing(True)"};
-    std::string blocks;
-    for (const std::string_view name : split(at, ' '))
-      blocks += format("{}*model.{}", blocks.empty() ? "" : ", ", name);
     return {"from functools import partial", "from torch.utils.checkpoint import checkpoint",
-            format("for block in [{}]:", blocks),
+            format("for block in [{}]:", lists_of_blocks(at)),
             "    block.forward = partial(checkpoint, block.forward, use_reentrant=False)"};
   }
 

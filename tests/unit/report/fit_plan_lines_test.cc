@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "unit/fit/fit_fixture.h"
 
@@ -16,11 +18,15 @@ PlanLines lines(const char* change, const Facts& facts) {
   const auto at = [&](uint64_t batch) {
     fit::TraceWriter out(batch);
     out.alloc(fit::k_mib, fit::write_sites(out).weight);
-    for (const auto& [key, value] : Facts{{"data_parallel_at", "train.py:16"},
-                                          {"optimizer_at", "train.py:15"},
-                                          {"blocks_at", "module.encoder module.decoder"},
-                                          {"optimizer", "AdamW"}})
+    for (const auto& [key, value] :
+         Facts{{"data_parallel_at", "train.py:16"}, {"optimizer_at", "train.py:15"}})
       out.fact(key, value);
+    const auto given = [&](std::string_view key) {
+      return std::any_of(facts.begin(), facts.end(),
+                         [&](const auto& fact) { return fact.first == key; });
+    };
+    if (!given("blocks_at")) out.fact("blocks_at", "module.encoder module.decoder");
+    if (!given("optimizer")) out.fact("optimizer", "AdamW");
     for (const auto& [key, value] : facts) out.fact(key, value);
     out.end();
     return out;
@@ -46,18 +52,39 @@ TEST(FitPlanLines, WrapTheBlocksAndThenTheModel) {
   EXPECT_TRUE(contains(text(lines("hsdp:8", {})), "get_world_size() // 8, 8)"));
   EXPECT_EQ(lines("zero1", {}).at, "train.py:15");
   EXPECT_TRUE(contains(text(lines("zero1", {})), "optimizer_class=torch.optim.AdamW"));
+  EXPECT_TRUE(contains(text(lines("zero1", {{"optimizer", "Lion"}})), "optimizer_class=Lion"));
+}
+
+// "model.1" is no Python, and in the place of DistributedDataParallel there is no `module`.
+TEST(FitPlanLines, NameModulesSoThatPythonTakesThem) {
+  const auto blocks = [](const char* change, const char* key, const char* at) {
+    return text(lines(change, {{key, at}, {"checkpointing", "blocks"}}));
+  };
+  EXPECT_TRUE(contains(blocks("fsdp", "blocks_at", "module.1 module.a.2.b"),
+                       R"([*model.get_submodule("1"), *model.get_submodule("a.2.b")])"));
+  EXPECT_TRUE(contains(blocks("fsdp", "blocks_at", "module"), "[*model]:"));
+  EXPECT_TRUE(contains(blocks("fsdp", "blocks_at", "modules.a"), "[*model.modules.a]:"));
+  EXPECT_TRUE(contains(blocks("checkpointing", "checkpointing_at", "module.layers"),
+                       "[*model.module.layers]:"));
+  EXPECT_TRUE(contains(blocks("checkpointing", "checkpointing_at", "module.0"),
+                       R"([*model.get_submodule("module.0")])"));
 }
 
 TEST(FitPlanLines, OfAFrameworkAreItsOwnFlags) {
   for (const auto& [framework, change, part] :
-       {std::tuple("trainer", "fsdp", "fsdp=\"full_shard auto_wrap\""),
-        std::tuple("trainer", "fsdp:no-reshard", "--fsdp \"shard_grad_op auto_wrap\""),
-        std::tuple("trainer", "hsdp:8", "hybrid_shard"),
-        std::tuple("trainer", "zero1", "deepspeed"),
+       {std::tuple("trainer", "fsdp",
+                   "fsdp_config={\"version\": 2, \"reshard_after_forward\": True}"),
+        std::tuple("trainer", "fsdp:no-reshard", "\"reshard_after_forward\": False"),
+        std::tuple("trainer", "offload", "\"cpu_offload\": True"),
+        std::tuple("trainer", "hsdp:8", "--parallelism_config_dp_replicate_size 2"),
+        std::tuple("trainer", "zero1", "\"train_micro_batch_size_per_gpu\": \"auto\""),
         std::tuple("accelerate", "fsdp", "--fsdp_reshard_after_forward true"),
-        std::tuple("accelerate", "hsdp:8", "--parallelism_config_dp_shard_size 8"),
-        std::tuple("lightning", "fsdp:no-reshard", "SHARD_GRAD_OP")}) {
-    const PlanLines got = lines(change, {{"framework", framework}});
+        std::tuple("accelerate", "offload", "TRANSFORMER_BASED_WRAP --fsdp_offload_params true"),
+        std::tuple("accelerate", "hsdp:8",
+                   "--parallelism_config_dp_replicate_size 2 --parallelism_config_dp_shard_size 8"),
+        std::tuple("lightning", "fsdp:no-reshard", "SHARD_GRAD_OP\", auto_wrap_policy={Block})"),
+        std::tuple("lightning", "hsdp:8", "device_mesh=(2, 8)")}) {
+    const PlanLines got = lines(change, {{"framework", framework}, {"world_size", "16"}});
     EXPECT_TRUE(contains(text(got), part)) << text(got);
     EXPECT_EQ(got.at, "");  // the line is one of the framework
   }
