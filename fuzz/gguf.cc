@@ -3,6 +3,7 @@
 // agree, and an answer can be reckoned from what was read.
 #include <cstdlib>
 
+#include "fit/serve/context_length.h"
 #include "fit/serve/serve_answer.h"
 #include "formats/model/gguf.h"
 
@@ -18,7 +19,8 @@ void reckon(const formats::DecoderConfig& config, std::span<const formats::Tenso
   question.engine = engine;
   question.tp = 2;
   question.context = 4096;
-  if (model->max_context != 0 && model->max_context < 4096) question.context = model->max_context;
+  const uint64_t usual = fit::context_length(config, engine).usual;
+  if (usual != 0 && usual < 4096) question.context = usual;
   question.type = *fit::cache_type(engine, "auto");
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
   question.cards = {fit::card_of(*knowledge.find_gpu("L40S"), knowledge)};

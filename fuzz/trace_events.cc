@@ -46,8 +46,8 @@ void predict_all(TraceEvents trace, uint64_t other_bytes) {
     if (got->peak_reserved < got->peak_allocated) std::abort();
     if (setup.capacity == 0 && got->peak_reserved_upper < got->peak_reserved) std::abort();
     const fit::Breakdown& at = got->breakdown;
-    if (at.weights + at.buffers + at.gradients + at.optimizer_state + at.inputs + at.activations +
-            at.temporaries + at.workspaces + at.other !=
+    if (at.weights + at.buffers + at.gradients + at.optimizer_state + at.inputs + at.gathered +
+            at.communication + at.activations + at.temporaries + at.workspaces + at.other !=
         got->peak_allocated)
       std::abort();
   }

@@ -12,7 +12,7 @@ class Known(TracerTest):
         self.assertEqual(asked[1:], [0, 0])
         told = [(s.size, s.site.op) for s in trace.storages[1:] if s.site.source < "repeated.py:35"]
         self.assertEqual(told, 3 * told[: len(told) // 3])
-        self.assertEqual([numbers for _, numbers in trace.calls], 3 * [[32, 0, 1, 8, 32, 64]])
+        self.assertEqual(trace.calls_of("matmul"), 3 * [[32, 0, 1, 8, 32, 64]])
 
     def test_what_is_decorated_and_not_called_is_not_compiled(self):
         said = [note[1] for note in self.trace("repeated").notes]
