@@ -75,7 +75,9 @@ LinkSpeed link_speed(std::string_view card, std::string_view cc,
     out.node = row.mbps * k_mega * share(knowledge, "nvlink_share");
     out.nvlink = true;
   }
-  out.network = share(knowledge, "network_mbps") * k_mega * share(knowledge, "network_share");
+  const double network = share(knowledge, "network_mbps");
+  out.network = network * k_mega * share(knowledge, "network_share");
+  out.network_gbits = network * 8 / 1000;
   out.processor = share(knowledge, "processor_mbps") * k_mega;
   return out;
 }

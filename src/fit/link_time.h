@@ -22,6 +22,7 @@ struct LinkSpeed {
   double host = 0;       // to the processor's memory
   double processor = 0;  // an optimizer's traffic on the processor, for each GPU
   bool nvlink = false;
+  double network_gbits = 0;  // of one GPU, as its link is named: Gb/s
 };
 
 // Of the card's row in data/links.toml, else of its generation of PCIe.

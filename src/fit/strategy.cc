@@ -37,10 +37,10 @@ Result<Strategy> parse_strategy(const std::string& text) {
     return Strategy{text, std::string(named->kind), 0, named->reshard};
   const size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
-  const std::optional<uint64_t> degree =
-      colon == std::string::npos ? std::nullopt : parse_uint(text.substr(colon + 1));
-  if ((kind == "hsdp" || kind == "tp") && degree && *degree > 1 && *degree <= k_most_degree)
-    return Strategy{text, kind, *degree, true};
+  const uint64_t degree =
+      colon == std::string::npos ? 0 : parse_uint(text.substr(colon + 1)).value_or(0);
+  if ((kind == "hsdp" || kind == "tp") && degree > 1 && degree <= k_most_degree)
+    return Strategy{text, kind, degree, true};
   return fail(Code::usage,
               format("`--strategy {}`: ddp, zero1, zero2, zero3, fsdp, fsdp:no-reshard, hsdp:K or "
                      "tp:K, with groups of 2 to {} GPUs",

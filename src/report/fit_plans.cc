@@ -49,6 +49,7 @@ class PlansPainter : private TerminalWriter {
     if (plans_.world > 1)
       flow(say(plans_.nvlink ? "fit.plan.links_nvlink" : "fit.plan.links_pcie",
                {{"world", thousands(plans_.world)},
+                {"rate", thousands(plans_.network_gbits)},
                 {"batches", thousands(plans_.plans.samples * plans_.world)}}),
            "  ", "  ", "2");
     return std::move(out_);

@@ -2,7 +2,6 @@
 """torch.compile, without the compilation of its kernels."""
 
 import functools
-import inspect
 import os
 import sys
 import types
@@ -75,8 +74,6 @@ class Compiler:
 
     # Libraries decorate functions that no program need call.
     def when_called(self, real, function, args, kwargs):
-        import functools
-
         made = []
 
         @functools.wraps(function)
@@ -90,26 +87,14 @@ class Compiler:
 
     def at_once(self, real, model, args, kwargs):
         if not self.prepare():
-            return self.without(model)
+            self.tell_why_not()
+            return model
         try:
             out = real(model, *args, **self.options(kwargs))
         except Exception as error:
             self.note(said(error))
             return model
         return out if isinstance(out, self.torch.nn.Module) else self.entered(out, model)
-
-    # Libraries compile functions that a program may never call.
-    def without(self, model):
-        if isinstance(model, self.torch.nn.Module) or not inspect.isfunction(model):
-            self.tell_why_not()
-            return model
-
-        @functools.wraps(model)
-        def run(*args, **kwargs):
-            self.tell_why_not()
-            return model(*args, **kwargs)
-
-        return run
 
     def tell_why_not(self):
         self.tracer.compiled = True

@@ -116,6 +116,7 @@ PlansAnswer plans_answer(Traces& traces, const PlansAsked& asked,
   question.speed = card_speed(traced.name, traced.cc, knowledge);
   question.links = link_speed(traced.name, traced.cc, knowledge);
   out.nvlink = question.links.nvlink;
+  out.network_gbits = static_cast<uint64_t>(question.links.network_gbits);
   out.world = out.programs.front().dealing.world;
   out.speed_card = question.speed.card;
   out.speed_known = out.speed_card == traced.name;

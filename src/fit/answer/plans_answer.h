@@ -20,6 +20,7 @@ struct PlansAnswer {
   std::vector<uint64_t> usable;       // of each
   std::string speed_card;             // whose figures the times are reckoned with
   bool speed_known = false;           // it is the card that was asked for
+  uint64_t network_gbits = 0;         // Gb/s of each GPU between nodes
   bool nvlink = false;                // over which its collectives are reckoned, else PCIe
   uint64_t world = 1;                 // ranks
 };

@@ -3,24 +3,8 @@
 
 import torch
 import torch.distributed as dist
-from torch import nn
+from layered import NARROW, ROWS, Model
 from torch.nn.parallel import DistributedDataParallel
-
-WIDE, NARROW, ROWS = 270, 130, 16
-
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        layers = [nn.Sequential(nn.Linear(NARROW, WIDE), nn.ReLU(), nn.Linear(WIDE, NARROW))]
-        layers += [nn.Sequential(nn.Linear(NARROW, WIDE), nn.ReLU(), nn.Linear(WIDE, NARROW))]
-        self.layers = nn.ModuleList(layers)
-
-    def forward(self, x):
-        for layer in self.layers:
-            x = x + layer(x)
-        return x
-
 
 dist.init_process_group("nccl")
 model = Model().cuda()

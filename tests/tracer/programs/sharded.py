@@ -7,25 +7,12 @@ import sys
 
 import torch
 import torch.distributed as dist
+from layered import NARROW, ROWS, Model
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 
 how, rank, world = sys.argv[1], sys.argv[2], sys.argv[3]
 os.environ.update(MASTER_ADDR="localhost", MASTER_PORT="29500", RANK=rank, WORLD_SIZE=world)
-WIDE, NARROW, ROWS = 270, 130, 16
-
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        layers = [nn.Sequential(nn.Linear(NARROW, WIDE), nn.ReLU(), nn.Linear(WIDE, NARROW))]
-        layers += [nn.Sequential(nn.Linear(NARROW, WIDE), nn.ReLU(), nn.Linear(WIDE, NARROW))]
-        self.layers = nn.ModuleList(layers)
-
-    def forward(self, x):
-        for layer in self.layers:
-            x = x + layer(x)
-        return x
 
 
 def fsdp2(model, **wanted):

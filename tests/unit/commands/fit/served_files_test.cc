@@ -7,16 +7,13 @@
 #include <map>
 
 #include "support/fake_root.h"
+#include "support/gguf_bytes.h"
 
 namespace cufit::commands {
 namespace served_files_test {
 
-std::string le(uint64_t value, size_t bytes) {
-  std::string out;
-  for (size_t i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
-  return out;
-}
-std::string text(const std::string& value) { return le(value.size(), 8) + value; }
+using test::le;
+using test::text;
 
 // One tensor of 64 elements in F32; of a part the metadata as well where `first`.
 std::string gguf(const std::string& tensor, uint64_t parts, bool first = true) {

@@ -4,16 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "formats/model/decoder_config.h"
+#include "support/gguf_bytes.h"
 
 namespace cufit::formats {
 namespace gguf_test {
 
-std::string le(uint64_t value, size_t bytes) {
-  std::string out;
-  for (size_t i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
-  return out;
-}
-std::string text(const std::string& value) { return le(value.size(), 8) + value; }
+using test::le;
+using test::text;
+
 std::string number(const std::string& key, uint64_t value) {
   return text(key) + le(4, 4) + le(value, 4);
 }
