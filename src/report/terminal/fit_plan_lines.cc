@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "base/version.h"
+#include "report/terminal/python_names.h"
 #include "report/terminal/width.h"
 
 namespace cufit::report {
@@ -118,6 +119,7 @@ class FitPlanLinesWriter {
     constexpr std::string_view k_of_torch =
         " Adadelta Adafactor Adagrad Adam AdamW Adamax ASGD NAdam RAdam Rprop RMSprop SGD ";
     const std::string name = fact("optimizer");
+    if (!is_python_name(name)) return "type(optimizer)";
     return contains(k_of_torch, " " + name + " ") ? "torch.optim." + name : name;
   }
 
@@ -133,11 +135,7 @@ class FitPlanLinesWriter {
     constexpr std::string_view k_wrapped = "module";
     if (unwraps() && (path == k_wrapped || starts_with(path, "module.")))
       path.remove_prefix(std::min(path.size(), k_wrapped.size() + 1));
-    if (path.empty()) return "model";
-    bool numbered = false;
-    for (const std::string_view part : split(path, '.'))
-      numbered |= part.empty() || (part[0] >= '0' && part[0] <= '9');
-    return numbered ? format("model.get_submodule(\"{}\")", path) : format("model.{}", path);
+    return python_module(path);
   }
 
   // "*model.encoder, *model.decoder"; empty: none.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "report/terminal/python_names.h"
 #include "unit/fit/fit_fixture.h"
 
 namespace cufit::report {
@@ -68,6 +69,13 @@ TEST(FitPlanLines, NameModulesSoThatPythonTakesThem) {
                        "[*model.module.layers]:"));
   EXPECT_TRUE(contains(blocks("checkpointing", "checkpointing_at", "module.0"),
                        R"([*model.get_submodule("module.0")])"));
+}
+
+TEST(FitPlanLines, ANameThatIsNoneBreaksOutOfNoString) {
+  const std::string got = text(lines("fsdp", {{"blocks_at", R"(module.a");f("\)"}}));
+  EXPECT_TRUE(contains(got, R"([*model.get_submodule("a\");f(\"\\")]:)")) << got;
+  EXPECT_TRUE(is_python_name("überall_2"));
+  for (const char* none : {"", "2", "a b", "a.b", "a\"", "a;b"}) EXPECT_FALSE(is_python_name(none));
 }
 
 TEST(FitPlanLines, OfAFrameworkAreItsOwnFlags) {
