@@ -28,7 +28,7 @@ class EventFile:
         self.notes = set()
         # Of texts, and of which file it is: another thread may end it (watch.py).
         self.lock = threading.RLock()
-        self.storages = 0
+        self.storages = self.calls = 0
         self.stream = 0  # of CUDA, on which the program allocates
         self.closed = False
         self.before_end = []  # called once
@@ -97,6 +97,7 @@ class EventFile:
 
     def call(self, site, numbers):
         self._write(self.CALL, site, len(numbers), *numbers)
+        self.calls += 1
 
     def note(self, kind, detail, source):
         key = (kind, detail, source)

@@ -14,6 +14,22 @@ def tensors_within(torch, value, deep=8):
     return []
 
 
+# The same of a batch, which may be an object of the program's own: a data class, or a graph of
+# torch_geometric (whose keys() name what it holds).
+def tensors_of_batch(torch, value, deep=4):
+    if isinstance(value, collections.abc.Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        items = value if deep else ()
+    elif isinstance(value, torch.Tensor) or not deep or isinstance(value, torch.nn.Module):
+        return tensors_within(torch, value)
+    elif callable(getattr(value, "keys", None)) and hasattr(value, "__getitem__"):
+        items = [value[key] for key in value.keys()]
+    else:
+        items = list(getattr(value, "__dict__", {}).values())
+    return [tensor for item in items for tensor in tensors_of_batch(torch, item, deep - 1)]
+
+
 def elements(shape):
     count = 1
     for size in shape:
@@ -27,6 +43,16 @@ def size_of(tensor):
 
 def largest(tensors):
     return max(t.numel() for t in tensors)
+
+
+# As Tensor.is_contiguous() says of one of this shape.
+def in_one_piece(shape, strides):
+    size = 1
+    for length, stride in zip(reversed(shape), reversed(strides)):
+        if length != 1 and stride != size:
+            return False
+        size *= length
+    return True
 
 
 # Its elements fill a piece of memory, each once.

@@ -22,7 +22,7 @@ from .ops.one_hot import patch_one_hot
 from .ops.random_ops import Draws
 from .ops.recurrent import patch_recurrent
 from .ops.script import leave_scripts_unfused
-from .ops.sequences import patch_ctc
+from .ops.sequences import patch_ctc, patch_packing
 from .plans.patches import patch_variants
 from .program.addresses import patch_addresses
 from .program.checks import patch_distributions, patch_inference_mode
@@ -60,6 +60,7 @@ PATCHES = (
     patch_attention,
     patch_recurrent,
     patch_ctc,
+    patch_packing,
     patch_compile,
     patch_saving,
     patch_distributed,
@@ -99,6 +100,7 @@ class Tracer(Storages, Steps, BatchShapes, Facts):
         self.began = self.until = None  # operators at the first step; from which on none is added
         self.given = {}  # by module, place and dimensions: the largest shape of the step under way
         self.shapes = {}  # the same, those of all steps
+        self.acts, self.acts_before, self.until_unalike = [], (0, 0), None  # of steps
         self.shown = 0  # how deep the module stands whose arguments were taken
         self.modules = []  # names of those whose forward runs
         self.outermost = weakref.WeakSet()  # modules that no other calls

@@ -2,6 +2,7 @@
 #include "fit/later_batches.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/number.h"
 #include "fit/traced_steps.h"
@@ -10,6 +11,9 @@ namespace cufit::fit {
 namespace {
 
 using formats::TraceEvents;
+
+// So near to the batch size's own growth is that of a sum over some hundred samples.
+constexpr double k_in_measure = 0.15;
 
 // Of several traces, by batch size, the shapes of their steps.
 class Compared {
@@ -31,9 +35,14 @@ class Compared {
     const size_t length = steps_.front().shapes().front().size();
     for (TracedSteps& steps : steps_)
       if (steps.shapes().front().size() != length) return false;
-    for (size_t at = 0; at < length; ++at)
-      if (is_batch(at)) batch_sizes_.push_back(at);
-    return !batch_sizes_.empty();
+    bool batch = false;
+    for (size_t at = 0; at < length; ++at) {
+      const std::optional<Follows> follows = follows_batch(at);
+      if (!follows) return false;
+      follows_.push_back(*follows);
+      batch = batch || *follows == Follows::equals;
+    }
+    return batch;
   }
 
   bool same() {
@@ -77,6 +86,43 @@ class Compared {
     return out;
   }
 
+  // How a size goes with the batch size from trace to trace.
+  enum class Follows : uint8_t {
+    nothing,
+    equals,      // the number of samples
+    fixed,       // of one size in all steps of a trace, such as one more than that
+    in_measure,  // a sum over the samples, such as the nodes of graphs
+  };
+
+  // Nullopt: neither one nor another, such as samples that share a number of tokens.
+  std::optional<Follows> follows_batch(size_t at) {
+    if (is_batch(at)) return Follows::equals;
+    bool fixed = true, measured = true, none = true;
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const double grows = mean(i, at) / mean(first_, at);
+      const double batch = double(batches_[i]) / double(batches_[first_]);
+      fixed = fixed && is_fixed(i, at);
+      measured = measured && std::abs(grows / batch - 1) < k_in_measure;
+      none = none && std::abs(grows - 1) <= (batch - 1) / 2;
+    }
+    if (fixed) return Follows::fixed;
+    if (measured) return Follows::in_measure;
+    return none ? std::optional(Follows::nothing) : std::nullopt;
+  }
+
+  double mean(size_t trace, size_t at) {
+    double sum = 0;
+    for (const Shape& shape : steps_[trace].shapes()) sum += double(shape[at]);
+    return std::max(sum, 1.0) / double(steps_[trace].shapes().size());
+  }
+
+  bool is_fixed(size_t trace, size_t at) {
+    const std::vector<Shape>& shapes = steps_[trace].shapes();
+    return std::all_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
+      return shape[at] == shapes.front()[at];
+    });
+  }
+
   // Whether this size is the number of samples: never more than the batch size, as many as that in
   // the first trace, and more in the others.
   bool is_batch(size_t at) {
@@ -89,14 +135,18 @@ class Compared {
 
   Shape wanted(size_t trace, size_t step) {
     Shape out = steps_[first_].shapes()[step];
-    for (const size_t at : batch_sizes_) out[at] = batches_[trace];
+    for (size_t at = 0; at < out.size(); ++at) {
+      if (follows_[at] == Follows::equals) out[at] = batches_[trace];
+      if (follows_[at] == Follows::fixed) out[at] = steps_[trace].shapes().front()[at];
+      if (follows_[at] == Follows::in_measure) out[at] = out[at] * batches_[trace] / batches_[first_];
+    }
     return out;
   }
 
   std::vector<TracedSteps> steps_;
   std::vector<TracedSteps*> peers_;
   std::vector<uint64_t> batches_;
-  std::vector<size_t> batch_sizes_;  // of a shape
+  std::vector<Follows> follows_;  // by size of a shape
   size_t first_ = 0;
 };
 

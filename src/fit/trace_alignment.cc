@@ -40,10 +40,14 @@ bool falls(const StepProgram& program) {
   return false;
 }
 
-Result<std::vector<StepProgram>> each_alone(std::span<const TraceEvents> traces) {
+// Each with all of its own later batches: those of a larger batch size come to their end sooner.
+Result<std::vector<StepProgram>> each_with_its_own(std::span<const TraceEvents> traces) {
   std::vector<StepProgram> out;
   for (const TraceEvents& trace : traces) {
-    CUFIT_TRY(alone, align_as_traced({&trace, 1}));
+    const std::optional<LaterSteps> later = with_later_batches({&trace, 1});
+    CUFIT_TRY(alone, align_as_traced(later ? std::span<const TraceEvents>(later->traces)
+                                           : std::span<const TraceEvents>(&trace, 1)));
+    alone.later_steps = later ? later->steps : 0;
     out.push_back(std::move(alone));
   }
   std::sort(out.begin(), out.end(), [](const StepProgram& a, const StepProgram& b) {
@@ -55,22 +59,32 @@ Result<std::vector<StepProgram>> each_alone(std::span<const TraceEvents> traces)
 Result<StepProgram> align_later(const LaterSteps& later) {
   CUFIT_TRY(out, align_as_traced(later.traces));
   out.later_steps = later.steps;
-  for (StepProgram& program : out.apart) program.later_steps = later.steps;
-  for (StepProgram& program : out.whole) program.later_steps = later.steps;
   return out;
+}
+
+// Programs of one trace each answer for that one, with all that it tells.
+Result<StepProgram> with_own_apart(StepProgram program, std::span<const TraceEvents> traces) {
+  CUFIT_TRY(own, each_with_its_own(traces));
+  const bool more = std::any_of(own.begin(), own.end(), [&](const StepProgram& alone) {
+    return alone.later_steps > program.later_steps;
+  });
+  if (program.apart.empty() && program.whole.empty() && !more) return program;
+  for (StepProgram& alone : own) alone.cudnn = program.cudnn;
+  (program.apart.empty() ? program.whole : program.apart) = std::move(own);
+  return program;
 }
 
 // Where steps over other batches cannot be laid over each other, over those of the first trace; the
 // first one as it is answers for itself.
 Result<StepProgram> align_comparable(std::span<const TraceEvents> traces, const LaterSteps& own) {
-  CUFIT_TRY(as_they_are, align_later(own));
+  CUFIT_TRY(laid_over, align_later(own));
+  CUFIT_TRY(as_they_are, with_own_apart(std::move(laid_over), traces));
   const std::optional<LaterSteps> comparable = with_comparable_batches(traces);
   if (!comparable) return as_they_are;
   CUFIT_TRY(out, align_later(*comparable));
   if (!out.differences.empty() || falls(out)) return as_they_are;
-  CUFIT_TRY(alone, each_alone(own.traces));
+  CUFIT_TRY(alone, each_with_its_own(traces));
   alone.resize(1);
-  alone.front().later_steps = own.steps;
   alone.front().cudnn = out.cudnn;
   out.whole = std::move(alone);
   return out;
@@ -82,7 +96,7 @@ Result<StepProgram> align(std::span<const TraceEvents> traces) {
   const std::optional<LaterSteps> later = with_later_batches(traces);
   CUFIT_TRY(out, later ? align_comparable(traces, *later) : align_as_traced(traces));
   if (!falls(out)) return out;
-  CUFIT_TRY(apart, each_alone(later ? std::span<const TraceEvents>(later->traces) : traces));
+  CUFIT_TRY(apart, each_with_its_own(traces));
   StepProgram parted = apart.back();
   parted.differences.push_back({Difference::What::falls,
                                 1,
@@ -95,12 +109,8 @@ Result<StepProgram> align(std::span<const TraceEvents> traces) {
                                 {},
                                 {},
                                 {}});
-  for (StepProgram& program : apart) {
-    program.cudnn = out.cudnn;
-    program.later_steps = later ? later->steps : 0;
-  }
+  for (StepProgram& program : apart) program.cudnn = out.cudnn;
   parted.cudnn = out.cudnn;
-  parted.later_steps = later ? later->steps : 0;
   parted.apart = std::move(apart);
   return parted;
 }

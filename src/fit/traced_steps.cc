@@ -17,7 +17,7 @@ using formats::TraceEvents;
 using formats::TraceMark;
 
 constexpr std::string_view k_given = "batch_given", k_to_come = "batch_to_come";
-constexpr size_t k_least_samples = 4;
+constexpr size_t k_least_samples = 4, k_least_cubic_samples = 8;
 constexpr size_t k_most_samples = 64, k_most_steps = 512;
 constexpr size_t k_most_columns = 24, k_most_sizes = 1024;  // of a step's batches
 constexpr size_t k_most_events = 400000;                    // of all steps that are added
@@ -95,7 +95,8 @@ bool TracedSteps::learn_from(std::span<TracedSteps* const> peers) {
       seen.push_back(peer->shapes_[step]);
     }
   }
-  columns_.emplace(seen, sizes_of_batch(), k_most_columns, peers.size() > 1);
+  const bool cubic = peers.size() > 1 || samples_.size() >= k_least_cubic_samples;
+  columns_.emplace(seen, sizes_of_batch(), k_most_columns, cubic);
   rules_.clear();
   exact_rules_.clear();
   return columns_->count() != 0 && columns_->count() <= k_most_columns && follows();

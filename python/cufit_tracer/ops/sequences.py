@@ -2,6 +2,8 @@
 """Packed sequences and CTC, as the kernels of a GPU take memory one after the other
 (aten/src/ATen/native/PackedSequence.cpp, aten/src/ATen/native/cuda/LossCTC.cu)."""
 
+from ..tensors import elements, in_one_piece
+
 
 def packing_kernels(tracer):
     torch = tracer.torch
@@ -16,18 +18,58 @@ def packing_kernels(tracer):
             tracer.file.note("data_dependent", said, tracer.source())
             known = [longest] * batch
         known = sorted((int(length) for length in known), reverse=True)
-        steps, sizes, done = [], [], 0
         first = input.transpose(0, 1) if batch_first else input
+        steps, sizes, done = [], [], 0
         for at in range(batch - 1, -1, -1):
             if known[at] > done:
-                step = first[done : known[at], : at + 1].contiguous()
-                steps.append(step.view(-1, *first.shape[2:]))
-                del step
+                shape = known[at] - done, at + 1, *first.shape[2:]
+                if not in_one_piece(shape, first.stride()):
+                    steps.append(elements(shape) * first.element_size())
                 sizes += [at + 1] * (known[at] - done)
                 done = known[at]
-        return torch.cat(steps), torch.tensor(sizes)
+        held = hold(steps)
+        result = input.new_empty(sum(sizes), *first.shape[2:])
+        for storage in held:
+            tracer.file.free(storage)
+        return result, torch.tensor(sizes)
+
+    # In one piece each, until they are joined.
+    def hold(steps):
+        module = tracer.modules[-1] if tracer.modules else ""
+        site = tracer.file.site("contiguous", module, tracer.source(), tracer.phase)
+        return [tracer.file.alloc(size, site) for size in steps]
 
     return {"_pack_padded_sequence": pack}
+
+
+# The gradient of a packed sequence is written step by step into zeros: thousands of operators that
+# take nothing, in place of which there is one here.
+def patch_packing(tracer):
+    torch = tracer.torch
+    functions = torch.nn.utils.rnn._VF
+    real = functions._pack_padded_sequence
+
+    class Packed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, input, lengths, batch_first):
+            ctx.shape, ctx.batch_first = input.shape, batch_first
+            data, sizes = real(input, lengths, batch_first)
+            ctx.mark_non_differentiable(sizes)
+            return data, sizes
+
+        @staticmethod
+        def backward(ctx, grad, _):
+            if not ctx.batch_first:
+                return grad.new_zeros(ctx.shape), None, None
+            batch, steps, *rest = ctx.shape
+            return grad.new_zeros(steps, batch, *rest).transpose(0, 1), None, None
+
+    def pack(input, lengths, batch_first):
+        if isinstance(input, tracer.FakeTensor):
+            return Packed.apply(input, lengths, batch_first)
+        return real(input, lengths, batch_first)
+
+    functions._pack_padded_sequence = pack
 
 
 def ctc_kernels(tracer):

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sizes of the batches."""
 
-from ..tensors import elements, tensors_within
+from ..tensors import elements, tensors_of_batch
 
 
 class BatchShapes:
     MORE_OPERATORS = 200000  # and three times those of the steps
+    # The same of steps by which no later batch can be reckoned; as many alike are enough for that.
+    UNALIKE_OPERATORS, LEAST_ALIKE = 80000, 5
 
     # A batch of a DataLoader with its sequences at the length that was asked for: rows of whole
     # numbers (tokens, masks, labels) of one common length, repeated or cut. Tells the length that
@@ -55,7 +57,7 @@ class BatchShapes:
         if self.shown or not module.training:
             return
         for place, value in enumerate(values):
-            for tensor in tensors_within(self.torch, value):
+            for tensor in tensors_of_batch(self.torch, value):
                 self.shown = len(self.modules) + 1
                 key, shape = (id(module), place, tensor.dim()), tuple(tensor.shape)
                 if elements(shape) >= elements(self.given.get(key, (0,))):
@@ -70,13 +72,32 @@ class BatchShapes:
     # number and a bound of their work. Whether sizes differ decides, never how much, so that the
     # program is as long at every batch size.
     def goes_on(self):
-        if self.steps >= self.wanted["MOST_STEPS"] or all(
-            len(shapes) == 1 for shapes in self.shapes.values()
-        ):
+        if all(len(shapes) == 1 for shapes in self.shapes.values()):
             return False
+        if self.steps >= self.wanted["MOST_STEPS"]:
+            return self.goes_on_unalike()
         if self.until is None:
             self.until = 4 * self.operators - 3 * self.began + self.MORE_OPERATORS
         return self.operators < self.until
+
+    # Later batches become steps where several steps did the same at other sizes
+    # (src/fit/later_batches.h). Where none did (packed sequences take memory by their lengths), or
+    # where a batch is too much to tell, more steps are traced in their place.
+    def goes_on_unalike(self):
+        alike = max(self.acts.count(acts) for acts in self.acts)
+        if self.steps >= self.wanted["UNALIKE_STEPS"] or (
+            self.after.later.can_tell() and alike >= self.LEAST_ALIKE
+        ):
+            return False
+        if self.until_unalike is None:
+            self.until_unalike = self.operators + self.UNALIKE_OPERATORS
+        return self.operators < self.until_unalike
+
+    # What a step asked for and told, as a number of each.
+    def keep_acts(self):
+        storages, calls = self.file.storages, self.file.calls
+        self.acts.append((storages - self.acts_before[0], calls - self.acts_before[1]))
+        self.acts_before = storages, calls
 
     def tell_lengths(self):
         vary = [shapes for shapes in self.shapes.values() if len(shapes) > 1]

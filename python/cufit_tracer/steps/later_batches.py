@@ -3,7 +3,7 @@
 
 import weakref
 
-from ..tensors import elements, tensors_within
+from ..tensors import elements, tensors_of_batch
 
 
 # Where the batches of training are not of one size, what the allocator holds grows with every
@@ -28,11 +28,18 @@ class LaterBatches:
 
     # None: too many tensors to tell what decides, or one on the GPU.
     def sizes(self, batch):
-        tensors = tensors_within(self.tracer.torch, batch)
+        tensors = tensors_of_batch(self.tracer.torch, batch)
         if any(isinstance(tensor, self.tracer.FakeTensor) for tensor in tensors):
             return None
         out = [int(size) for tensor in tensors for size in tensor.shape]
         return out if 0 < len(out) <= self.SIZES else None
+
+    # Whether the steps' batches so far differ, and all can be told.
+    def can_tell(self):
+        return any(
+            None not in given and any(sizes != given[0] for sizes in given)
+            for given in self.given.values()
+        )
 
     # A batch may be anything: what cannot be read ends this, not the program.
     def safely(self, do, *args):
@@ -82,12 +89,15 @@ class LaterBatches:
                 file.call(site, sizes)
 
     # Not what would not fill a batch: more samples stand behind the program's own (loaders.py),
-    # and the next epoch is drawn where they are come to.
+    # and the next epoch is drawn where they are come to. Batches of a sampler of its own come to
+    # their end by themselves.
     def fetch(self, iterator, given, keep, real_next):
         _, samples, batch = loader_of(iterator)
-        if not samples or not isinstance(batch, int) or samples < batch:
-            return
-        left = min(self.MOST, samples // batch - given % (samples // batch))
+        left = self.MOST
+        if isinstance(batch, int):
+            if not samples or samples < batch:
+                return
+            left = min(left, samples // batch - given % (samples // batch))
         out, read = [], 0
         while len(out) < left and read < self.ELEMENTS:
             try:
@@ -97,7 +107,7 @@ class LaterBatches:
             if len(self.kept) < keep:
                 self.kept.append(batch)
             read += sum(
-                elements(tensor.shape) for tensor in tensors_within(self.tracer.torch, batch)
+                elements(tensor.shape) for tensor in tensors_of_batch(self.tracer.torch, batch)
             )
             out.append(self.sizes(batch))
         self.write("batch_to_come", out)

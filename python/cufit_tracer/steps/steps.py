@@ -106,6 +106,7 @@ class Steps:
         if self.steps == 1:
             self.tell_training_loader()
         self.keep_shapes()
+        self.keep_acts()
         if self.steps == self.wanted["STEPS"] and (self.goes_on() or self.warms_up()):
             self.wanted["STEPS"] += 1
         more = self.variant is not None and self.variant.step_ends()

@@ -9,6 +9,7 @@
 #include "commands/fit/fit_cached.h"
 #include "commands/fit/fit_gpus.h"
 #include "fit/answer/ranked_answer.h"
+#include "fit/answer/traced_answer.h"
 
 namespace cufit::commands {
 namespace {
@@ -128,7 +129,12 @@ WorldsAsked worlds_asked(const Context& context, const fit::Question& question) 
   return {[&](fit::Traces traces) {
             return fit::world_answer(std::move(traces), question, context.knowledge);
           },
-          question.cards};
+          question.cards,
+          [&](fit::Traces traces) -> Result<std::optional<uint64_t>> {
+            fit::keep_micro_batches_apart(traces, false);
+            CUFIT_TRY(answer, fit::TracedAnswer::begin(std::move(traces), question, context.knowledge));
+            return answer.batch_worth_tracing();
+          }};
 }
 
 int print_failure(const Context& context, const fit::TraceFailure& failure, bool json) {

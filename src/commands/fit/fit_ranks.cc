@@ -45,6 +45,10 @@ class RankTracing {
       firsts_.push_back({fit::rank_of(events), events});
       return true;
     };
+    first.next_batch = [&](const fit::Traces& traces) -> Result<std::optional<uint64_t>> {
+      if (!others.empty() || !asked_.next_batch) return std::optional<uint64_t>();
+      return asked_.next_batch(traces);
+    };
     CUFIT_TRY(out, trace_program(context_, first, batch_, interrupts_));
     // It was the only rank.
     if (out.failure && world == 1 && out.failure->next == "one_process")

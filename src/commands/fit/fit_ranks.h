@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "commands/fit/fit_program.h"
@@ -12,6 +13,9 @@
 #include "fit/strategy.h"
 
 namespace cufit::commands {
+
+// Of which batch size one more trace would tell. Null: of none.
+using NextBatch = std::function<Result<std::optional<uint64_t>>(fit::Traces)>;
 
 struct RanksWanted {
   std::vector<uint64_t> worlds;  // as typed; the first answers; empty: the command's
@@ -32,6 +36,7 @@ Result<RanksWanted> ranks_of_strategy(RanksWanted wanted, const fit::Strategy& s
 struct WorldsAsked {
   std::function<Result<fit::WorldAnswer>(fit::Traces)> answer;
   std::vector<fit::Card> cards;
+  NextBatch next_batch;  // of one number of ranks
 };
 
 struct FitTraces;

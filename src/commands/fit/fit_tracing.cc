@@ -8,7 +8,9 @@
 #include "base/number.h"
 #include "commands/fit/batch_in_files.h"
 #include "commands/fit/kept_traces.h"
+#include "commands/fit/run_failure.h"
 #include "commands/fit/time_left.h"
+#include "fit/answer/batch_search.h"
 #include "fit/answer/plan_variants.h"
 #include "fit/trace_parts.h"
 #include "formats/model/trace_facts.h"
@@ -17,8 +19,6 @@ namespace cufit::commands {
 namespace {
 
 using formats::TraceEvents;
-
-constexpr double k_told_seconds = 30;  // between two lines of where the program is
 
 class FitTracing {
  public:
@@ -90,6 +90,24 @@ class FitTracing {
       if (!good) break;
       if (!loader_shows(batch)) return name_first_by_inputs(batch);
     }
+    return trace_more();
+  }
+
+  static fit::TraceLength length(const TraceEvents& events) {
+    return {parse_uint(events.fact("batch")).value_or(0), events.events.size()};
+  }
+
+  // A program that does other things at another batch size is traced at some more.
+  Result<void> trace_more() {
+    for (size_t i = 0; plan_.next_batch && i < fit::k_most_traces_more; ++i) {
+      const std::vector<TraceEvents>& traces = out_.traces.plain;
+      if (traces.size() < 2) return {};
+      CUFIT_TRY(batch, plan_.next_batch(out_.traces));
+      if (!batch || !fit::worth_its_work(*batch, length(traces.front()), length(traces.back())))
+        return {};
+      CUFIT_TRY(good, trace_again(*batch, "more_batch_failed"));
+      if (!good) return {};
+    }
     return {};
   }
 
@@ -151,21 +169,20 @@ class FitTracing {
 
   std::vector<std::optional<uint64_t>> batches_of_variants(
       const std::vector<TraceEvents>& traces) const {
-    std::vector<std::optional<uint64_t>> batches;
-    for (size_t i = 0; i < traces.size(); ++i)
-      batches.push_back(i == 0 ? first_ : parse_uint(traces[i].fact("batch")));
+    std::vector<std::optional<uint64_t>> batches{first_};
+    for (size_t i = 1; i < traces.size(); ++i) batches.push_back(parse_uint(traces[i].fact("batch")));
     if (batches.size() > 2) batches.erase(batches.begin());  // a batch of one
     return batches;
   }
 
   // False where this batch size could not be traced; a warning then says why.
-  Result<bool> trace_again(uint64_t batch) {
+  Result<bool> trace_again(uint64_t batch, const char* warning = "other_batch_failed") {
     fit::Traces& traces = out_.traces;
     const size_t before = traces.plain.size();
     if (Result<void> done = trace(batch); !done) return done.error();
     if (out_.failure) {
       const fit::TraceFailure& failure = *out_.failure;
-      traces.warnings.push_back({"other_batch_failed",
+      traces.warnings.push_back({warning,
                                  {{"batch", std::to_string(batch)}, {"detail", failure.detail}},
                                  failure.source});
       out_.failure.reset();
@@ -202,7 +219,10 @@ class FitTracing {
     const TraceEvents* read = events ? &*events : nullptr;
     out_.failure = fit::trace_failure(read, run.exit_code, run.said, out_.traces.warnings);
     if (out_.failure) {
-      explain_failure(run, read, batch);
+      explain_failure(run, options_, read, *out_.failure);
+      out_.failure->batch = batch;
+      if (plan_.argument && out_.traces.own_batch) out_.failure->found = out_.traces.own_batch;
+      out_.failure->program = out_.program;
       return {};
     }
     if (Result<void> named = name_batch(*events, batch); !named) return named.error();
@@ -225,11 +245,8 @@ class FitTracing {
     // The first trace of a program asks for all batch sizes.
     options_.cudnn = asked_cudnn_ == options_.variant ? "" : plan_.run.cudnn;
     time_left_.begin(options_.steps, !out_.traces.plain.empty());
-    double told = 0;
-    options_.watch = [this, told](double seconds, const host::TraceProgress& progress) mutable {
-      time_left_.saw(seconds, progress.steps);
-      if (seconds - told < k_told_seconds) return;
-      told = seconds;
+    options_.watch = [this](double seconds, const host::TraceProgress& progress) {
+      if (!time_left_.saw(seconds, progress.steps)) return;
       const std::optional<double> left = time_left_.left();
       const auto whole = [](double of) { return std::to_string(static_cast<uint64_t>(of)); };
       const char* key = progress.source.empty() ? "still" : left ? "still_left" : "still_at";
@@ -238,22 +255,6 @@ class FitTracing {
                            {"left", whole(left.value_or(0))},
                            {"source", progress.source}});
     };
-  }
-
-  void explain_failure(const host::TracedRun& run, const TraceEvents* events,
-                       std::optional<uint64_t> batch) {
-    fit::TraceFailure& failure = *out_.failure;
-    if (run.timed_out) {
-      failure.kind = "timed_out";
-      failure.limit = options_.seconds > 0 ? "time" : "idle";
-      failure.next = "timeout";
-      failure.detail.clear();
-      failure.source = run.progress.source;
-    }
-    failure.batch = batch;
-    if (plan_.argument && out_.traces.own_batch) failure.found = out_.traces.own_batch;
-    failure.program = out_.program;
-    if (!options_.model.empty()) fit::explain_model_failure(events, failure);
   }
 
   // What was asked for goes before what a DataLoader shows: it may hold a share of it. Where
@@ -275,7 +276,7 @@ class FitTracing {
     if (plan_.argument && out_.traces.own_batch)
       facts.emplace_back("batch_found", std::to_string(*out_.traces.own_batch));
     if (!plan_.folder.empty() && events.complete)
-      if (Result<void> done = keep_facts(context_.files, file, facts); !done) return done;
+      if (Result<void> kept = keep_facts(context_.files, file, facts); !kept) return kept;
     for (const auto& [key, value] : facts) formats::add_fact(events, key, value);
     return {};
   }

@@ -27,6 +27,7 @@ struct TracingPlan {
   RanksWanted ranks;
   // Given the first trace; false: the program is not traced at other batch sizes. Null: it is.
   std::function<Result<bool>(const formats::TraceEvents&)> after_first;
+  NextBatch next_batch;  // asked behind the usual traces
   bool plans = false;
   std::optional<ComputeCapability> traced_for;  // of the card that is pretended
 };

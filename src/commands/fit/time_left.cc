@@ -2,18 +2,30 @@
 #include "commands/fit/time_left.h"
 
 namespace cufit::commands {
+namespace {
+
+constexpr double k_told_seconds = 30;  // between two lines of where the program is
+
+}  // namespace
 
 void TimeLeft::begin(uint64_t steps, bool last) {
   if (seconds_ > 0) before_ = seconds_;
-  seconds_ = first_done_ = last_done_ = 0;
+  seconds_ = told_ = first_done_ = last_done_ = 0;
   steps_ = steps;
   done_ = first_count_ = 0;
   last_ = last;
 }
 
-void TimeLeft::saw(double seconds, uint64_t done) {
+bool TimeLeft::saw(double seconds, uint64_t done) {
   seconds_ = seconds;
-  if (done == done_) return;
+  if (done != done_) count(done);
+  if (seconds - told_ < k_told_seconds) return false;
+  told_ = seconds;
+  return true;
+}
+
+void TimeLeft::count(uint64_t done) {
+  const double seconds = seconds_;
   if (done_ == 0) {
     first_done_ = seconds;
     first_count_ = done;

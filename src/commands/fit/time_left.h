@@ -11,14 +11,17 @@ class TimeLeft {
  public:
   // A trace of so many steps begins; `last`: no other follows it.
   void begin(uint64_t steps, bool last);
-  // So many of its steps were done after so many seconds.
-  void saw(double seconds, uint64_t done);
+  // So many of its steps were done after so many seconds. Whether it is time to say so.
+  bool saw(double seconds, uint64_t done);
   // Of this trace and the one behind it, in seconds. Nothing before two steps of the first trace
   // are done, nor where another takes longer than that one did.
   std::optional<double> left() const;
 
  private:
+  void count(uint64_t done);
+
   double seconds_ = 0;  // of this trace, so far
+  double told_ = 0;
   uint64_t steps_ = 0, done_ = 0;
   bool last_ = false;
   double first_done_ = 0, last_done_ = 0;  // seconds

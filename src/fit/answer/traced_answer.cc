@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/version.h"
+#include "fit/answer/batch_search.h"
 #include "memory/replay/what_if.h"
 
 namespace cufit::fit {
@@ -128,6 +129,25 @@ Answer TracedAnswer::finish() && {
   if (question_.plans) add_plans();
   out_.warnings = std::move(traces_.warnings);
   return std::move(out_);
+}
+
+std::optional<uint64_t> TracedAnswer::batch_worth_tracing() const {
+  const StepProgram& program = out_.traced();
+  if (program.extrapolates() || program.apart.size() < 2) return std::nullopt;
+  if (question_.batch && !program.is_traced(*question_.batch)) return question_.batch;
+  const auto card = std::find_if(question_.cards.begin(), question_.cards.end(),
+                                 [](const Card& one) { return one.asked; });
+  if (card == question_.cards.end() || card->usable == 0) return std::nullopt;
+  Setup setup = setup_on(setup_, *card);
+  setup.capacity = card->usable;
+  std::vector<CurvePoint> points = largest_batch(program, setup).probes;
+  // Below a bound the upper value is at most that, and no line goes through it.
+  Setup unbounded = setup;
+  unbounded.capacity = 0;
+  for (CurvePoint& point : points)
+    if (Result<Prediction> got = predict(program, point.batch, unbounded))
+      point.peak_reserved_upper = got->peak_reserved_upper;
+  return next_batch(points, card->usable);
 }
 
 void TracedAnswer::answer_card(CardAnswer& card) const {

@@ -21,6 +21,10 @@ class TracedAnswer {
 
   const Prediction& prediction() const { return out_.prediction; }
 
+  // Of which a trace more would tell where the traces answer for their own batch sizes alone: the
+  // size that was asked for, then what finds the largest for the first card that was asked for.
+  std::optional<uint64_t> batch_worth_tracing() const;
+
   // Each card, the curve and the plans.
   Answer finish() &&;
 

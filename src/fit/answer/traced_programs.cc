@@ -59,8 +59,9 @@ Result<TracedPrograms> traced_programs(std::vector<formats::TraceEvents> traces,
   out.many = std::move(all);
   if (Result<void> done = split_off_one(traces, out, warnings); !done) return done.error();
   if (!out.many.differences.empty()) warnings.push_back(difference_warning(out.many));
-  if (out.many.later_steps != 0)
-    warnings.push_back({"later_batches", {{"detail", std::to_string(out.many.later_steps)}}, {}});
+  const StepProgram* own = out.many.at(own_batch.value_or(out.many.batches.front()));
+  const uint32_t later = own != nullptr ? own->later_steps : out.many.later_steps;
+  if (later != 0) warnings.push_back({"later_batches", {{"detail", std::to_string(later)}}, {}});
   if (out.many.extrapolates() && all_sizes_constant(out.many)) {
     // What was changed was not the batch size of what is trained.
     warnings.push_back({"batch_without_effect", {}, std::string(out.many.fact("batch_from"))});
