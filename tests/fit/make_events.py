@@ -106,6 +106,9 @@ for size in (8, 16):
     training("idle-%d" % size, 8, batch=size, batch_found=8, batch_from="DataLoader train.py:12")
     training("apart-%d" % size, size, differs=(16,), batch=size, batch_found=8, batch_from="DataLoader train.py:12")
     training("plain-%d" % size, size)
+# Those that the search for a largest batch asks for (tests/cli/fit/differs_search.test), and one that is asked for.
+for size in (24, 32, 31, 27):
+    training("apart-%d" % size, size, differs=(16,), batch=size, batch_found=8, batch_from="DataLoader train.py:12")
 for size in (1, 2, 4):
     training("one-%d" % size, size, differs=(1,), batch=size, batch_found=1, batch_from="DataLoader train.py:12")
 

@@ -21,6 +21,7 @@ from gradient_buckets import GradientBuckets  # noqa: F401
 from known_laws import Known  # noqa: F401
 from launcher_laws import Launchers  # noqa: F401
 from runs import RUNS, Runner, TracerTest, ran
+from varying_batches import VaryingBatches  # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXPECTED = os.path.join(HERE, "expected")
@@ -28,7 +29,9 @@ VERSION = "2.11.0"  # of expected/
 # Whose notes hold names made at random; whose traces are long, or end at another operator each
 # time.
 WITHOUT_GOLDEN = {"saving", "any-length", "any-length-hurried", "waiting", "waiting-busily"}
-WITHOUT_GOLDEN |= {name for name, run in RUNS.items() if "ranks.py" in (run[0], *run[1])}
+WITHOUT_GOLDEN |= {
+    name for name, run in RUNS.items() if {"ranks.py", "varied.py"} & {run[0], *run[1]}
+}
 
 
 # BATCH, INSIDE, HIDDEN, OUTSIDE of programs/mlp.py.

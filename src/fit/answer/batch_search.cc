@@ -50,12 +50,13 @@ std::optional<uint64_t> next_batch(std::span<const CurvePoint> points, uint64_t 
   while (high + 1 < points.size() && points[high].batch < (bad != 0 ? bad : UINT64_MAX)) ++high;
   const std::optional<double> line =
       meets(points[high - 1], points[high], double(capacity) * k_below_line);
-  if (!line) return std::nullopt;
   const uint64_t lowest = good != 0 ? good + 1 : std::max<uint64_t>(1, points[0].batch / k_furthest);
   const uint64_t highest =
       bad != 0 ? bad - 1 : std::min(k_highest, points.back().batch * k_furthest);
   if (lowest > highest) return std::nullopt;
-  const double wanted = std::clamp(std::floor(*line), double(lowest), double(highest));
+  // A step of a stair has no slope: on to the next, or to the middle.
+  const double flat = bad != 0 ? double(good + bad) / 2 : 2.0 * double(points.back().batch);
+  const double wanted = std::clamp(std::floor(line.value_or(flat)), double(lowest), double(highest));
   return static_cast<uint64_t>(wanted);
 }
 

@@ -94,5 +94,85 @@ TEST(ComparableBatches, OfOneSizeStayAsTheyAre) {
   EXPECT_EQ(program.later_steps, 0u);
 }
 
+struct Graph {
+  uint64_t nodes, edges;
+};
+
+// Graphs, of which a batch holds the nodes and the edges of all; one more size is the number of
+// graphs and one.
+formats::TraceEvents of_graphs(uint64_t batch, const std::vector<Graph>& all, size_t steps) {
+  TraceWriter out(batch);
+  const uint32_t weight = out.site("empty", TracePhase::setup, "", "train.py:1");
+  const uint32_t input = out.site("to", TracePhase::other, "", "train.py:2");
+  const uint32_t message = out.site("mm", TracePhase::forward, "", "train.py:3");
+  const uint32_t pooled = out.site("sum", TracePhase::forward, "", "train.py:4");
+  const uint32_t given = out.site("batch_given", TracePhase::other, "", "");
+  const uint32_t to_come = out.site("batch_to_come", TracePhase::other, "", "");
+  out.alloc(64 * k_mib, weight);
+  for (size_t i = 0; i < steps; ++i) {
+    out.mark(TraceMark::step_begins);
+    const uint32_t a = out.alloc(4 * 64 * all[i].nodes, input);
+    const uint32_t b = out.alloc(4 * 256 * (all[i].nodes + 2 * all[i].edges), message);
+    const uint32_t c = out.alloc(4 * 1024 * (batch + 1), pooled);
+    for (const uint32_t storage : {a, b, c}) out.free(storage);
+    out.mark(TraceMark::step_ends);
+  }
+  for (size_t i = 0; i < all.size(); ++i)
+    out.call(i < steps ? given : to_come, {all[i].nodes, 64, 2, all[i].edges, batch + 1, batch});
+  out.end();
+  return out.read();
+}
+
+std::vector<Graph> graphs(uint64_t batch, size_t count, uint64_t seed) {
+  std::vector<Graph> out;
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t a = (i * 37 + seed * 11) % 23, b = (i * 53 + seed * 7) % 31;
+    out.push_back({batch * (40 + a), batch * (300 + 4 * b)});
+  }
+  return out;
+}
+
+Result<StepProgram> align_one(const formats::TraceEvents& trace) { return align({&trace, 1}); }
+
+uint64_t allocated(const StepProgram& program, uint64_t batch) {
+  return predict(program, batch, {}).value().peak_allocated;
+}
+
+TEST(ComparableBatches, SumsOverSamplesGrowWithTheirNumber) {
+  const std::vector<Graph> first = graphs(8, 40, 1);
+  const formats::TraceEvents both[] = {of_graphs(8, first, 12), of_graphs(16, graphs(16, 20, 2), 12)};
+  const StepProgram program = align(both).value();
+  ASSERT_TRUE(program.extrapolates());
+  for (const uint64_t batch : {4, 16, 24, 64}) {
+    std::vector<Graph> real = first;
+    for (Graph& one : real) one = {one.nodes * batch / 8, one.edges * batch / 8};
+    const double should = double(allocated(align_one(of_graphs(batch, real, 40)).value(), batch));
+    EXPECT_NEAR(double(allocated(program, batch)), should, 0.001 * should) << batch;
+  }
+}
+
+// A trace at twice the batch size comes to the end of its data in half the steps.
+TEST(ComparableBatches, OfTheOwnSizeAllThatComeAreSteps) {
+  std::vector<Graph> first = graphs(8, 40, 1);
+  first[38] = {8 * 90, 8 * 700};  // the largest comes late
+  const formats::TraceEvents both[] = {of_graphs(8, first, 12), of_graphs(16, graphs(16, 20, 2), 12)};
+  const StepProgram program = align(both).value();
+  ASSERT_NE(program.at(8), nullptr);
+  EXPECT_EQ(program.at(8)->later_steps, 28u);
+  const uint64_t should = allocated(align_one(of_graphs(8, first, 40)).value(), 8);
+  EXPECT_EQ(allocated(program, 8), should);
+}
+
+// Batches of so many tokens hold fewer samples the longer they are: no law for another number.
+TEST(ComparableBatches, SizesThatFollowTheirNumberInNoMeasureAreLeft) {
+  std::vector<Graph> other = graphs(16, 20, 2);
+  for (Graph& one : other) one.edges = one.edges * 3 / 4;
+  const formats::TraceEvents both[] = {of_graphs(8, graphs(8, 40, 1), 12), of_graphs(16, other, 12)};
+  const StepProgram program = align(both).value();
+  EXPECT_EQ(program.at(8)->later_steps, 28u);
+  const StepProgram own = align({both, 1}).value();
+  EXPECT_EQ(allocated(program, 8), allocated(own, 8));
+}
+
 }  // namespace comparable_batches_test
 }  // namespace cufit::fit

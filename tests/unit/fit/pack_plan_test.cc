@@ -4,7 +4,7 @@
 #include <random>
 
 namespace cufit::pack {
-namespace {
+namespace pack_plan_test {
 
 constexpr uint64_t k_gib = uint64_t{1} << 30, k_mib = uint64_t{1} << 20;
 
@@ -177,5 +177,5 @@ TEST(PackPlan, NoMoreThanItIsMadeFor) {
   EXPECT_FALSE(make_plan(question, knowledge::Knowledge::builtin()));
 }
 
-}  // namespace
+}  // namespace pack_plan_test
 }  // namespace cufit::pack
