@@ -100,6 +100,7 @@ class Tracer(Storages, Steps, BatchShapes, Facts):
         self.began = self.until = None  # operators at the first step; from which on none is added
         self.given = {}  # by module, place and dimensions: the largest shape of the step under way
         self.shapes = {}  # the same, those of all steps
+        self.drawn = None  # whether sizes change every so many steps; None: not looked up
         self.acts, self.acts_before, self.until_unalike = [], (0, 0), None  # of steps
         self.shown = 0  # how deep the module stands whose arguments were taken
         self.modules = []  # names of those whose forward runs

@@ -6,7 +6,8 @@ RESULT, TAKE, FREE, CALL, PRODUCT = range(5)
 
 
 class Listener:
-    """What an operator tells the event file while it is learnt from."""
+    """What an operator tells the event file while it is learnt from. One that runs within another
+    (torch.compile asks what it makes) is heard by both."""
 
     def __init__(self, file):
         self.file, self.said, self.more = file, [], False
@@ -15,16 +16,21 @@ class Listener:
             self.own[name] = self.other(name)
 
     def __enter__(self):
+        self.before = {name: getattr(self.file, name) for name in self.own}
+        self.outer = {name: self.file.__dict__.get(name) for name in self.own}
         for name, function in self.own.items():
             setattr(self.file, name, function)
         return self
 
     def __exit__(self, *error):
-        for name in self.own:
-            delattr(self.file, name)
+        for name, function in self.outer.items():
+            if function is None:
+                delattr(self.file, name)
+            else:
+                setattr(self.file, name, function)
 
     def alloc(self, size, site):
-        number = type(self.file).alloc(self.file, size, site)
+        number = self.before["alloc"](size, site)
         self.said.append((TAKE, size, site, number))
         return number
 
@@ -32,15 +38,15 @@ class Listener:
     def free(self, number):
         if any(step[0] == TAKE and step[3] == number for step in self.said):
             self.said.append((FREE, number))
-        type(self.file).free(self.file, number)
+        self.before["free"](number)
 
     def call(self, site, numbers):
         self.said.append((CALL, site, list(numbers)))
-        type(self.file).call(self.file, site, numbers)
+        self.before["call"](site, numbers)
 
     def other(self, name):
         def tell(*args):
             self.more = True
-            return getattr(type(self.file), name)(self.file, *args)
+            return self.before[name](*args)
 
         return tell

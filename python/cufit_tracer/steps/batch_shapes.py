@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sizes of the batches."""
 
+import sys
+
 from ..tensors import elements, tensors_of_batch
+from .drawn_sizes import draws_later
 
 
 class BatchShapes:
@@ -73,7 +76,10 @@ class BatchShapes:
     # program is as long at every batch size.
     def goes_on(self):
         if all(len(shapes) == 1 for shapes in self.shapes.values()):
-            return False
+            if self.drawn is None:
+                self.drawn = draws_later(sys._getframe(1))
+            if not self.drawn:
+                return False
         if self.steps >= self.wanted["MOST_STEPS"]:
             return self.goes_on_unalike()
         if self.until is None:
