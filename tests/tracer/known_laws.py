@@ -21,3 +21,7 @@ class Known(TracerTest):
 
     def test_assertions_about_values_that_nobody_has_hold(self):
         self.assertEqual(self.trace("repeated").end, "ended")
+
+    def test_the_tracer_looks_away_under_a_mode_of_the_program(self):
+        self.trace("modes")
+        self.assertEqual(ran["modes"].out.splitlines(), ["Over", "Over Mode", "Mode Over", "Mode"])

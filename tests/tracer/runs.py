@@ -64,6 +64,7 @@ RUNS = {
     "waiting": ("waiting.py", ["sleep"], {"IDLE": "15"}),
     "waiting-busily": ("waiting.py", ["work"], {"IDLE": "15"}),
     "memory-efficient": ("memory_efficient.py", [], {}),
+    "modes": ("modes.py", [], {}),
     "masks": ("masks.py", [], {}),
     "failing": ("failing.py", [], {}),
     "function": (None, [], {"FUNCTION": "steps:make_step", "BATCH": "8"}),
