@@ -15,3 +15,10 @@ class Masks(TracerTest):
     def test_what_was_zeros_is_not_once_a_part_is_written(self):
         self.trace("masks")
         self.assertEqual(ran["masks"].out.split()[0], "200")
+
+
+class Frozen(TracerTest):
+    def test_weights_and_buffers_from_the_cpu_are_no_inputs(self):
+        trace = self.trace("frozen")
+        self.assertEqual(trace.bytes_of("buffer"), 64 * 64 * 4)
+        self.assertEqual(trace.bytes_of("parameter"), (64 * 64 + 64) * 4)
