@@ -25,3 +25,7 @@ class Known(TracerTest):
     def test_the_tracer_looks_away_under_a_mode_of_the_program(self):
         self.trace("modes")
         self.assertEqual(ran["modes"].out.splitlines(), ["Over", "Over Mode", "Mode Over", "Mode"])
+
+    def test_each_function_of_torch_has_one_rule_of_dynamo(self):
+        self.trace("rules")
+        self.assertEqual(ran["rules"].out.strip(), "True")

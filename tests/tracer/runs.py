@@ -65,6 +65,7 @@ RUNS = {
     "waiting-busily": ("waiting.py", ["work"], {"IDLE": "15"}),
     "memory-efficient": ("memory_efficient.py", [], {}),
     "modes": ("modes.py", [], {}),
+    "rules": ("rules.py", [], {}),
     "frozen": ("frozen.py", [], {}),
     "masks": ("masks.py", [], {}),
     "failing": ("failing.py", [], {}),
