@@ -29,3 +29,8 @@ class Known(TracerTest):
     def test_each_function_of_torch_has_one_rule_of_dynamo(self):
         self.trace("rules")
         self.assertEqual(ran["rules"].out.strip(), "True")
+
+    def test_a_kernel_in_cuda_is_not_run(self):
+        notes = [(said, place) for _, said, place in self.trace("rules").notes]
+        said = "the CUDA kernel twice was not run: what it computes has no values"
+        self.assertIn((said, "rules.py:13"), notes)

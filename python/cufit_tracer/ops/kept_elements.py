@@ -15,10 +15,10 @@ class KeptElements:
     def saw(self, func, args):
         if func not in self.puts:
             return
-        masks = [index for index in args[1] if index is not None]
-        if len(masks) != 1 or masks[0].dtype not in (self.torch.bool, self.torch.uint8):
+        given = [(at, index) for at, index in enumerate(args[1]) if index is not None]
+        if len(given) != 1 or given[0][1].dtype not in (self.torch.bool, self.torch.uint8):
             return
-        mask, rows, at = masks[0], args[2], list(args[1]).index(masks[0])
+        (at, mask), rows = given[0], args[2]
         if rows.dim() == args[0].dim() - mask.dim() + 1 and rows.shape[at] != 1:
             mask._cufit_holds = rows.shape[at]
 
