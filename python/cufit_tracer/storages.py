@@ -3,7 +3,7 @@
 
 import os
 
-from .event_file import INPUT, PARAMETER
+from .event_file import BUFFER, INPUT, PARAMETER
 from .program.launchers import follows
 
 
@@ -84,6 +84,8 @@ class Storages:
             number = self.storages.get(tensor.untyped_storage())
             if number is not None:
                 self.file.category(number, category)
+                if category in (BUFFER, PARAMETER):
+                    self.inputs.discard(number)  # it was loaded on the CPU, as batches are
                 if category in (INPUT, PARAMETER):
                     (self.inputs if category == INPUT else self.weights).add(number)
 

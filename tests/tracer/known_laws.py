@@ -21,3 +21,16 @@ class Known(TracerTest):
 
     def test_assertions_about_values_that_nobody_has_hold(self):
         self.assertEqual(self.trace("repeated").end, "ended")
+
+    def test_the_tracer_looks_away_under_a_mode_of_the_program(self):
+        self.trace("modes")
+        self.assertEqual(ran["modes"].out.splitlines(), ["Over", "Over Mode", "Mode Over", "Mode"])
+
+    def test_each_function_of_torch_has_one_rule_of_dynamo(self):
+        self.trace("rules")
+        self.assertEqual(ran["rules"].out.strip(), "True")
+
+    def test_a_kernel_in_cuda_is_not_run(self):
+        notes = [(said, place) for _, said, place in self.trace("rules").notes]
+        said = "the CUDA kernel twice was not run: what it computes has no values"
+        self.assertIn((said, "rules.py:13"), notes)

@@ -67,6 +67,10 @@ RUNS = {
     "waiting": ("waiting.py", ["sleep"], {"IDLE": "15"}),
     "waiting-busily": ("waiting.py", ["work"], {"IDLE": "15"}),
     "memory-efficient": ("memory_efficient.py", [], {}),
+    "modes": ("modes.py", [], {}),
+    "rules": ("rules.py", [], {}),
+    "frozen": ("frozen.py", [], {}),
+    "masks": ("masks.py", [], {}),
     "failing": ("failing.py", [], {}),
     "function": (None, [], {"FUNCTION": "steps:make_step", "BATCH": "8"}),
 }

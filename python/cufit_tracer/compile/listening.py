@@ -17,6 +17,7 @@ def said(error):
 class Listening:
     def __init__(self, compiler, wanted):
         self.compiler, self.tracer, self.wanted = compiler, compiler.tracer, wanted
+        self.over = []
 
     def __enter__(self):
         tracer = self.tracer
@@ -31,9 +32,20 @@ class Listening:
         if self.change:
             self.turn(not self.wanted)
 
+    # Modes that lie over the tracer's own (torch's checks of custom operators) stay over it.
     def turn(self, on):
-        mode = self.tracer.mode
+        from torch.utils import _python_dispatch as modes
+
+        mode, stack = self.tracer.mode, modes._get_current_dispatch_mode_stack()
+        if on:
+            over = self.over if stack[len(stack) - len(self.over) :] == self.over else []
+        else:
+            over = self.over = stack[stack.index(mode) + 1 :]
+        for _ in over:
+            modes._pop_mode()
         mode.__enter__() if on else mode.__exit__(None, None, None)
+        for other in over:
+            modes._push_mode(other)
 
 
 def listening(compiler, function):

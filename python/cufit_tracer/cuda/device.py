@@ -2,6 +2,7 @@
 """torch.cuda without a GPU."""
 
 import collections
+import types
 
 from ..program.launchers import devices
 from .current_device import CurrentDevice
@@ -11,6 +12,11 @@ from .streams import patch_streams
 
 def nothing(*args, **kwargs):
     return None
+
+
+# dynamo has a rule for each function: two names of torch that have two rules are two functions.
+def apart(function):
+    return lambda *args, **kwargs: function(*args, **kwargs)
 
 
 # What a build for the CPU says of itself, and the three operators that only builds with CUDA have a
@@ -123,6 +129,8 @@ def patch_functions(tracer, streams):
     functions = {**of_device(tracer), **of_memory(tracer), **of_generators(tracer.torch)}
     functions.update(streams.functions())
     for name, value in functions.items():
+        if value is nothing or isinstance(value, types.MethodType):
+            value = apart(value)
         memory = cuda.memory if hasattr(cuda.memory, name) else cuda
         random = cuda.random if hasattr(cuda.random, name) else cuda
         for module in (cuda, memory, random):

@@ -6,6 +6,11 @@ import sys
 from cufit_import_hook import when_imported
 
 
+def tell_not_run(tracer, kind, name):
+    said = "the %s kernel %s was not run: what it computes has no values" % (kind, name)
+    tracer.file.note("assumed", said, tracer.source())
+
+
 # A kernel written in Triton writes where it is told to and allocates nothing: it is not compiled,
 # and does nothing.
 def patch_triton(tracer):
@@ -25,16 +30,29 @@ def patch_triton(tracer):
 
         def run(self, *args, **kwargs):
             name = getattr(getattr(self, "fn", self), "__name__", "")
-            tracer.file.note(
-                "assumed",
-                "the Triton kernel %s was not run: what it computes has no values" % name,
-                tracer.source(),
-            )
+            tell_not_run(tracer, "Triton", name)
 
         for kind in kinds - {None}:
             kind.run = run
 
     when_imported("triton.runtime.autotuner", launched)
+    if hasattr(tracer.torch.cuda, "_compile_kernel"):
+        tracer.torch.cuda._compile_kernel = lambda source, name, *args, **kwargs: CudaKernel(
+            tracer, name
+        )
+
+
+class CudaKernel:
+    """One in CUDA C++, which a GPU's driver would load."""
+
+    def __init__(self, tracer, name):
+        self.tracer, self.name = tracer, name
+
+    def __call__(self, *args, **kwargs):
+        tell_not_run(self.tracer, "CUDA", self.name)
+
+    def set_shared_memory_config(self, size):
+        return None
 
 
 class Driver:

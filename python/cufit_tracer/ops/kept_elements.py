@@ -7,7 +7,20 @@ from .unique import UNIQUE, all_distinct
 class KeptElements:
     def __init__(self, tracer, shadows):
         self.tracer, self.torch, self.fake = tracer, tracer.torch, tracer.fake
-        self.shadows, self.aten = shadows, tracer.torch.ops.aten
+        self.shadows, aten = shadows, tracer.torch.ops.aten
+        self.aten, self.puts = aten, {aten.index_put_.default, aten.index_put.default}
+
+    # What is written where one mask holds has so many rows as the mask holds: its backward pass
+    # asks for these rows.
+    def saw(self, func, args):
+        if func not in self.puts:
+            return
+        given = [(at, index) for at, index in enumerate(args[1]) if index is not None]
+        if len(given) != 1 or given[0][1].dtype not in (self.torch.bool, self.torch.uint8):
+            return
+        (at, mask), rows = given[0], args[2]
+        if rows.dim() == args[0].dim() - mask.dim() + 1 and rows.shape[at] != 1:
+            mask._cufit_holds = rows.shape[at]
 
     # What the operator returns: the result, or values for it. None: not known.
     def with_all(self, func, args, kwargs):
@@ -55,6 +68,9 @@ class KeptElements:
         value = self.shadows.of(mask)
         if value is not None:
             return torch.nonzero(value)
+        holds = getattr(mask, "_cufit_holds", None)
+        if holds is not None:
+            return torch.nonzero(torch.ones(mask.shape, dtype=torch.bool))[:holds]
         self.tell_kept(func)
         if none_holds(mask):
             return torch.zeros((0, mask.dim()), dtype=torch.int64)

@@ -33,6 +33,7 @@ class Operators:
         self.empties = {aten.empty.memory_format, aten.empty_strided.default}
         # Whose values need none.
         self.alike = {aten.zeros_like.default, aten.ones_like.default, aten.full_like.default}
+        self.alike |= {aten.new_zeros.default, aten.new_ones.default, aten.new_full.default}
         self.joining = {
             aten.cat.default,
             aten.stack.default,
@@ -117,6 +118,7 @@ class Operators:
         out = self.as_gpu_makes(func, args, kwargs, out)
         self.keep_values(func, args, kwargs, tensors, out, values)
         self.told.saw(func, args, out)
+        self.kept.saw(func, args)
         tracer.formulas.saw(func, out)
         self.tell(func, args, kwargs, tensors, device, out)
         return out
@@ -219,7 +221,7 @@ class Operators:
         torch, aten, fake = self.torch, self.aten, isinstance(out, self.FakeTensor)
         small = fake and out.numel() <= self.tracer.SHADOW_ELEMENTS
         if values is None and func in self.alike and small and not out.dtype.is_floating_point:
-            like = torch.empty(args[0].shape, dtype=args[0].dtype)
+            like = torch.empty(1, dtype=args[0].dtype).expand(args[0].shape)
             values = func(like, *args[1:], **without_device(torch, kwargs))
         if func is aten.eq.Scalar and values is None and fake:
             out._cufit_equals = weakref.ref(args[0]), args[1]

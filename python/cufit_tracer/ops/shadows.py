@@ -97,13 +97,15 @@ class Shadows:
                 if tensor.shape == value.shape:
                     self.kept[tensor] = value
 
-    # Of what the operator writes into.
+    # Of what the operator writes into, and of the whole where that is a part.
     def forget(self, func, args):
         for argument, value in zip(func._schema.arguments, args):
             if argument.alias_info is not None and argument.alias_info.is_write:
                 for tensor in self.pytree.tree_leaves(value):
-                    if isinstance(tensor, self.FakeTensor) and tensor in self.kept:
-                        del self.kept[tensor]
+                    if isinstance(tensor, self.FakeTensor):
+                        for written in (tensor, tensor._base):
+                            if written in self.kept:
+                                del self.kept[written]
 
     # What is to be given where the result is read, of which no value is known.
     def guess(self, func, args, tensors, out):

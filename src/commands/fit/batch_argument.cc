@@ -7,19 +7,74 @@
 namespace cufit::commands {
 namespace {
 
-// Calls `found(word, offset of the value in it)` for each value of the option in the command. An
-// option that comes twice is set twice: programs take the last.
+constexpr std::string_view k_blank = " \t\n", k_ends = " \t\n;&|()<>'\"";
+
+bool is_shell(std::string_view word) {
+  word.remove_prefix(word.rfind('/') + 1);  // npos + 1 is 0
+  for (const std::string_view shell : {"sh", "bash", "dash", "zsh", "ksh"})
+    if (word == shell) return true;
+  return false;
+}
+
+// The same for the words of a shell's text: a word ends at a blank or at what ends a command.
+template <typename Found>
+void each_in_text(std::string& text, const std::string& name, const Found& found) {
+  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+    size_t value = at + name.size();
+    const bool begins = at == 0 || std::string_view(" \t\n;&|('\"").find(text[at - 1]) !=
+                                       std::string_view::npos;
+    if (!begins || value >= text.size()) continue;
+    if (text[value] == '=')
+      ++value;
+    else if (value = text.find_first_not_of(k_blank, value); value == at + name.size())
+      continue;
+    if (value >= text.size()) continue;
+    const char quote = text[value] == '"' || text[value] == '\'' ? text[value++] : '\0';
+    const size_t end = quote ? text.find(quote, value) : text.find_first_of(k_ends, value);
+    found(text, value, (end == std::string::npos ? text.size() : end) - value);
+  }
+}
+
+// Calls `found(word, offset of the value in it, its length)` for each value of the option in the
+// command. An option that comes twice is set twice: programs take the last.
 template <typename Found>
 void each_value(std::vector<std::string>& command, const std::string& name, const Found& found) {
+  const auto all = std::string::npos;
+  const std::optional<size_t> script = shell_text(command);
   for (size_t i = 0; i < command.size(); ++i) {
-    if (command[i] == name && i + 1 < command.size())
-      found(command[++i], size_t{0});
+    if (script == i)
+      each_in_text(command[i], name, found);
+    else if (command[i] == name && i + 1 < command.size() && script != i + 1)
+      found(command[++i], size_t{0}, all);
     else if (starts_with(command[i], name + "="))
-      found(command[i], name.size() + 1);
+      found(command[i], name.size() + 1, all);
   }
 }
 
 }  // namespace
+
+std::optional<size_t> shell_text(const std::vector<std::string>& command) {
+  for (size_t i = 0; i < command.size(); ++i) {
+    if (!is_shell(command[i])) continue;
+    for (size_t k = i + 1; k + 1 < command.size(); ++k) {
+      const std::string& option = command[k];
+      if (option.size() < 2 || option[0] != '-' || option[1] == '-') break;
+      if (option.find('c') != std::string::npos) return k + 1;
+      if (ends_with(option, "o")) ++k;  // -o pipefail
+    }
+  }
+  return std::nullopt;
+}
+
+bool takes_appended(const std::vector<std::string>& command, const BatchArgument& argument) {
+  const std::optional<size_t> script = shell_text(command);
+  if (!script) return true;
+  bool there = false;
+  std::vector<std::string> words = command;
+  each_value(words, argument.name, [&](const std::string&, size_t, size_t) { there = true; });
+  const std::string& text = command[*script];
+  return there || text.find("$@") != std::string::npos || text.find("$*") != std::string::npos;
+}
 
 Result<BatchArgument> parse_batch_argument(const std::string& text, const std::string& of) {
   const bool batch = of == "batch-arg";
@@ -50,8 +105,8 @@ std::optional<uint64_t> batch_in(const std::vector<std::string>& command,
                                  const BatchArgument& argument) {
   std::optional<uint64_t> batch;
   std::vector<std::string> words = command;
-  each_value(words, argument.name, [&](const std::string& word, size_t at) {
-    std::string_view value = std::string_view(word).substr(at);
+  each_value(words, argument.name, [&](const std::string& word, size_t at, size_t length) {
+    std::string_view value = std::string_view(word).substr(at, length);
     batch.reset();
     if (!starts_with(value, argument.before) || !ends_with(value, argument.after)) return;
     if (value.size() < argument.before.size() + argument.after.size()) return;
@@ -66,8 +121,8 @@ std::vector<std::string> with_batch(std::vector<std::string> command, const Batc
                                     uint64_t batch) {
   const std::string value = argument.before + std::to_string(batch) + argument.after;
   bool there = false;
-  each_value(command, argument.name, [&](std::string& word, size_t at) {
-    word.replace(at, std::string::npos, value);
+  each_value(command, argument.name, [&](std::string& word, size_t at, size_t length) {
+    word.replace(at, length, value);
     there = true;
   });
   if (there) return command;

@@ -22,6 +22,13 @@ struct BatchArgument {
 Result<BatchArgument> parse_batch_argument(const std::string& text,
                                            const std::string& of = "batch-arg");
 
+// Where the text of `bash -c '...'` stands among the words. In it the option is looked for, too.
+std::optional<size_t> shell_text(const std::vector<std::string>& command);
+
+// Whether an option behind the command's last word would come to the program: not behind the text
+// of a shell, unless the option stands in that text, or the text hands its words on ("$@").
+bool takes_appended(const std::vector<std::string>& command, const BatchArgument& argument);
+
 // The batch size that stands in the command; nullopt where the option does not, or holds no number.
 std::optional<uint64_t> batch_in(const std::vector<std::string>& command,
                                  const BatchArgument& argument);

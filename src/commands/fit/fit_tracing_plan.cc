@@ -51,6 +51,17 @@ Result<void> read_limits(const FitProgramRequest& program, host::TraceOptions& o
   return {};
 }
 
+// Of `bash -c '...'` an option behind the text would come to the shell, not to the program.
+Result<BatchArgument> argument_of(const FitProgramRequest& program, const std::string& text,
+                                  const std::string& option) {
+  CUFIT_TRY(argument, parse_batch_argument(text, option));
+  if (takes_appended(program.command, argument)) return argument;
+  return fail(Code::usage,
+              format("`--{} \"{}\"`: the shell's text does not have `{}`: write it there with a "
+                     "number, or name the program itself behind `--`",
+                     option, text, argument.name));
+}
+
 // The length of a sequence is written into the command, or the tracer sets it.
 Result<void> read_sequence(const FitProgramRequest& program, TracingPlan& out) {
   if (!program.seq) {
@@ -65,7 +76,7 @@ Result<void> read_sequence(const FitProgramRequest& program, TracingPlan& out) {
     out.run.seq = tokens;
     return {};
   }
-  CUFIT_TRY(argument, parse_batch_argument(*program.seq_arg, "seq-arg"));
+  CUFIT_TRY(argument, argument_of(program, *program.seq_arg, "seq-arg"));
   out.command = with_batch(out.command, argument, *tokens);
   return {};
 }
@@ -84,7 +95,7 @@ Result<TracingPlan> tracing_plan(const host::Host& files, const FitProgramReques
   if (Result<void> done = read_function(program, out); !done) return done.error();
   if (Result<void> done = read_limits(program, out.run); !done) return done.error();
   if (program.batch_arg) {
-    CUFIT_TRY(argument, parse_batch_argument(*program.batch_arg));
+    CUFIT_TRY(argument, argument_of(program, *program.batch_arg, "batch-arg"));
     out.argument = argument;
   }
   if (program.keep) out.folder = *program.keep;

@@ -42,6 +42,37 @@ TEST(FitBatch, StandsInTheCommandOrIsAppended) {
   }
 }
 
+TEST(FitBatch, StandsInTheTextOfAShell) {
+  struct Text {
+    std::vector<std::string> command;
+    int before;
+    std::string after;  // of the text
+  };
+  const Text texts[] = {
+      {{"bash", "-c", "cd x && python t.py --batch 4 -v"}, 4, "cd x && python t.py --batch 32 -v"},
+      {{"/bin/sh", "-ec", "python t.py --batch=4;echo"}, 4, "python t.py --batch=32;echo"},
+      {{"env", "A=1", "bash", "-o", "pipefail", "-c", "t --batch '4'"}, 4, "t --batch '32'"},
+      {{"bash", "-c", "t --batch-size 4 --batch 8|tee o"}, 8, "t --batch-size 4 --batch 32|tee o"},
+      {{"bash", "-c", "t --batch $B"}, 0, "t --batch 32"},
+      {{"bash", "-c", "t --batch"}, 0, "t --batch"},
+  };
+  const Result<BatchArgument> argument = parse_batch_argument("--batch {}");
+  ASSERT_TRUE(argument);
+  for (const Text& text : texts) {
+    const std::string& said = text.command.back();
+    EXPECT_EQ(shell_text(text.command), text.command.size() - 1) << said;
+    EXPECT_EQ(batch_in(text.command, *argument).value_or(0), static_cast<uint64_t>(text.before))
+        << said;
+    const std::vector<std::string> other = with_batch(text.command, *argument, 32);
+    EXPECT_EQ(other[text.command.size() - 1], text.after);
+    EXPECT_EQ(takes_appended(text.command, *argument), other.size() == text.command.size()) << said;
+  }
+  EXPECT_EQ(shell_text({"python", "-c", "import t"}), std::nullopt);
+  EXPECT_EQ(shell_text({"bash", "run.sh", "-c", "x"}), std::nullopt);
+  EXPECT_TRUE(takes_appended({"bash", "run.sh"}, *argument));
+  EXPECT_TRUE(takes_appended({"bash", "-c", "t \"$@\"", "_"}, *argument));
+}
+
 TEST(FitBatch, RefusesWhatHasNoPlaceOrNoName) {
   for (const char* text : {"", "{}", "--batch-size", "--batch-size 8", "{} --b", "--b {} {}",
                            "--b {} x", "--b x {}", "={}"})
