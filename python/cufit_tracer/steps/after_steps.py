@@ -86,8 +86,11 @@ class AfterSteps(Iterators, Evaluations, FilesApart, Growth):
         if seen is None and iterator not in self.live and iterator not in self.ended:
             self.begins(iterator)  # made before the steps, not used for them
             seen = self.own[iterator]
-        if seen is None and not self.extra and self.evaluate_within(iterator):
-            self.extra = self.per_step
+        if seen is None and not self.extra:
+            # The program evaluates between two steps by itself, or by lines that come later.
+            between = self.restarted and self.tracer.phase == VALIDATION and iterator in self.live
+            if between or self.evaluate_within(iterator):
+                self.extra = self.per_step
         return seen
 
     def next_of_training(self, iterator, seen, real_next):

@@ -2,6 +2,7 @@
 """Effects behind the traced steps: files go to the scratch folder, anything else ends the trace."""
 
 import io
+import errno
 import os
 import sys
 import tempfile
@@ -123,7 +124,13 @@ class FilesApart:
                     moved[path] = file = os.path.join(scratch, "written-%d" % len(moved))
             return real_open(file, mode, *args, **kwargs)
 
+        # What is there is not made, which would count as a change.
+        def there(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(path))
+
         def mkdir(path, mode=0o777, *args, **kwargs):
+            if not args and not kwargs and os.path.exists(path):
+                there(path)
             apart = elsewhere(path) and not within(
                 os.path.abspath(os.fsdecode(path)), tempfile.gettempdir()
             )
@@ -132,7 +139,9 @@ class FilesApart:
             folders.add(os.path.abspath(os.fsdecode(path)))
 
         def makedirs(name, mode=0o777, exist_ok=False):
-            if not elsewhere(name) or os.path.exists(name):
+            if os.path.exists(name):
+                return None if exist_ok and os.path.isdir(name) else there(name)
+            if not elsewhere(name):
                 return real_makedirs(name, mode, exist_ok)
             folders.add(os.path.abspath(os.fsdecode(name)))
 
