@@ -55,6 +55,7 @@ RUNS = {
     "inplace": ("inplace.py", [], {}),
     "streams": ("streams.py", [], {}),
     "graphs": ("graphs.py", [], {}),
+    "graph-pools": ("graph_pools.py", [], {}),
     "gan": ("gan.py", [], {}),
     "older_names": ("older_names.py", [], {}),
     "lengths": ("lengths.py", [], {"SEQ": "48"}),
