@@ -188,7 +188,7 @@ std::vector<uint64_t> TracedAnswer::batches_of_curve() const {
 
 void TracedAnswer::add_plans() {
   const PlansAsked asked{out_.batch, out_.traced().extrapolates(), setup_, out_.card,
-                         question_.cards};
+                         question_.cards, question_.links};
   out_.plans = plans_answer(traces_, asked, *knowledge_);
 }
 
