@@ -77,6 +77,7 @@ RUNS_OF_RANKS = {
     "zero-3": ("zero.py", ["3"], {}),
     "zero-pipe-0": ("zero_pipe.py", ["0"], {}),
     "zero-pipe-1": ("zero_pipe.py", ["1"], {}),
+    **{"told-%d" % rank: ("told.py", [str(rank)], {}) for rank in (0, 1, 3)},
     "stage-0": ("stage.py", ["0"], {}),
     "stage-1": ("stage.py", ["1"], {}),
     **{how: ("sharded.py", [how, "3", "4"], {}) for how in SHARDED},
