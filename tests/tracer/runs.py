@@ -66,6 +66,7 @@ RUNS = {
     "waiting-busily": ("waiting.py", ["work"], {"IDLE": "15"}),
     "memory-efficient": ("memory_efficient.py", [], {}),
     "failing": ("failing.py", [], {}),
+    "episodes": ("episodes.py", [], {}),
     "function": (None, [], {"FUNCTION": "steps:make_step", "BATCH": "8"}),
 }
 # Of sharding_test.py.
