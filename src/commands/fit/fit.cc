@@ -133,15 +133,19 @@ Result<fit::Answer> answer_of(const Context& context, FitTraces traces,
 }
 
 WorldsAsked worlds_asked(const Context& context, const fit::Question& question) {
+  const auto asks = [&](auto which) -> NextBatch {
+    return [&, which](fit::Traces traces) -> Result<std::optional<uint64_t>> {
+      fit::keep_micro_batches_apart(traces, false);
+      CUFIT_TRY(answer,
+                fit::TracedAnswer::begin(std::move(traces), question, context.knowledge));
+      return (answer.*which)();
+    };
+  };
   return {[&](fit::Traces traces) {
             return fit::world_answer(std::move(traces), question, context.knowledge);
           },
-          question.cards,
-          [&](fit::Traces traces) -> Result<std::optional<uint64_t>> {
-            fit::keep_micro_batches_apart(traces, false);
-            CUFIT_TRY(answer, fit::TracedAnswer::begin(std::move(traces), question, context.knowledge));
-            return answer.batch_worth_tracing();
-          }};
+          question.cards, asks(&fit::TracedAnswer::batch_worth_tracing),
+          asks(&fit::TracedAnswer::only_batch_of_plans)};
 }
 
 int print_failure(const Context& context, const fit::TraceFailure& failure, bool json) {

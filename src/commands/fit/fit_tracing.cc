@@ -136,8 +136,8 @@ class FitTracing : private TraceRuns {
   Result<void> trace_variants() {
     const std::vector<std::vector<std::string>> wanted =
         fit::variants_worth(out_.traces.plain[0], plan_.traced_for);
+    CUFIT_TRY(batches, batches_of_variants());
     FitTraces base = std::move(out_);
-    const std::vector<std::optional<uint64_t>> batches = batches_of_variants(base.traces);
     for (size_t i = 0; i < wanted.size(); ++i) {
       const bool both = batches.size() == 2 && room_for_two(context_.files, peak_bytes_);
       progress_.begin_variant(i + 1, wanted.size(), join(wanted[i], " + "), batches.size(),
@@ -166,10 +166,19 @@ class FitTracing : private TraceRuns {
     return {};
   }
 
-  std::vector<std::optional<uint64_t>> batches_of_variants(const fit::Traces& all) const {
-    const std::vector<TraceEvents>& traces = all.plain;
+  // Those of the program as it is. Where it tells of no other batch size, a variant does not either.
+  Result<std::vector<std::optional<uint64_t>>> batches_of_variants() const {
+    const std::vector<TraceEvents>& traces = out_.traces.plain;
     std::vector<std::optional<uint64_t>> batches{first_};
     for (size_t i = 1; i < traces.size(); ++i) batches.push_back(parse_uint(traces[i].fact("batch")));
+    std::optional<uint64_t> only;
+    if (plan_.only_batch) {
+      CUFIT_TRY(batch, plan_.only_batch(out_.traces));
+      only = batch;
+    }
+    for (size_t i = 0; only && i < traces.size(); ++i)
+      if (parse_uint(traces[i].fact("batch")) == only)
+        return std::vector<std::optional<uint64_t>>{batches[i]};
     if (batches.size() > 2) batches.erase(batches.begin());  // a batch of one
     return batches;
   }

@@ -150,6 +150,11 @@ std::optional<uint64_t> TracedAnswer::batch_worth_tracing() const {
   return next_batch(points, card->usable);
 }
 
+std::optional<uint64_t> TracedAnswer::only_batch_of_plans() const {
+  if (out_.batch == 0 || out_.traced().extrapolates()) return std::nullopt;
+  return out_.batch;
+}
+
 void TracedAnswer::answer_card(CardAnswer& card) const {
   if (card.usable == 0) return;
   Setup setup = setup_on(setup_, card);
