@@ -12,8 +12,9 @@ from .program.launchers import answer_launchers, place_alone
 from .ops.xformers import patch_xformers
 from .program.saving import patch_safetensors
 from .settings import settings
+from .steps.unfollowed import NOT_FOLLOWED, described
 from .tracer import Tracer
-from .user_files import OWN, users_file
+from .user_files import OWN, innermost_line
 from .watch import watch
 
 
@@ -80,24 +81,11 @@ def hook_exceptions(tracer):
         file, place = tracer.file, innermost_line(trace)
         if tracer.after.began:
             if not tracer.after.left:
-                said = "what follows the traced steps was not seen to its end: %s: %s"
-                file.note("assumed", said % (kind.__name__, str(error)[:200]), place)
+                file.note("assumed", NOT_FOLLOWED + described(error), place)
             tracer.after.leave()
         if tracer.ending() == FAILED:
-            said = "%s: %s" % (kind.__name__, error) if str(error) else kind.__name__
-            file.note("error", said, place)
+            file.note("error", described(error, 4000), place)
         file.end(tracer.ending())
         failed(kind, error, trace)
 
     sys.excepthook = hook
-
-
-# Of the user's own.
-def innermost_line(trace):
-    place = ""
-    while trace is not None:
-        own = users_file(trace.tb_frame.f_code.co_filename)
-        if own:
-            place = "%s:%d" % (own, trace.tb_lineno)
-        trace = trace.tb_next
-    return place

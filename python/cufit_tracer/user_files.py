@@ -94,3 +94,14 @@ def lines_that_evaluate():
                 if ".eval()" in line.partition("#")[0]
             ]
     return found[:4]
+
+
+# Of the user's own code, where an error came from.
+def innermost_line(trace):
+    place = ""
+    while trace is not None:
+        own = users_file(trace.tb_frame.f_code.co_filename)
+        if own:
+            place = "%s:%d" % (own, trace.tb_lineno)
+        trace = trace.tb_next
+    return place

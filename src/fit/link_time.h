@@ -25,6 +25,14 @@ struct LinkSpeed {
   double network_gbits = 0;  // of one GPU, as its link is named: Gb/s
 };
 
+// What a sum over all GPUs of a machine was measured to carry (`cufit doctor --deep`).
+struct MeasuredLinks {
+  double bytes_per_second = 0;  // of each rank in one direction, as a ring counts them
+  uint64_t gpus = 0;
+  std::string gpu;   // their name; empty: not told
+  std::string file;  // where it was read, as typed
+};
+
 // Of the card's row in data/links.toml, else of its generation of PCIe.
 LinkSpeed link_speed(std::string_view card, std::string_view cc,
                      const knowledge::Knowledge& knowledge);

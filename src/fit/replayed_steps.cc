@@ -102,6 +102,8 @@ class Run {
     if (op == k_events_done) events_done(call);
     // Behind a validation, where what it collected is gone (steps/growth.py of the tracer).
     if (op == "collected_gone") drop_collected();
+    if (op == k_graph_pool_released && call.count == 1)
+      release_graph_pool(requests_.sizes[program_.call_numbers[call.first]].point);
     if (op == k_empty_cache) allocator_.empty_cache();
   }
 
@@ -119,7 +121,7 @@ class Run {
   }
 
   // Each stream has blocks of its own; what is freed on one is not taken by another. A CUDA graph
-  // keeps its pool, which nothing empties.
+  // keeps its pool, which nothing empties before it is released.
   BlockHandle block_on(uint8_t stream, uint64_t bytes) {
     if (stream == 0) return allocator_.malloc(bytes, stream_);
     if (stream < formats::k_first_graph_pool)
@@ -130,6 +132,14 @@ class Run {
       allocator_.retain_pool(pool->second);
     }
     return allocator_.malloc_in_pool(bytes, allocator_.stream(stream), pool->second);
+  }
+
+  // What still lives in it lives on. The next of this number is another pool.
+  void release_graph_pool(uint64_t stream) {
+    const auto pool = graph_pools_.find(stream);
+    if (pool == graph_pools_.end()) return;
+    allocator_.release_pool(pool->second);
+    graph_pools_.erase(pool);
   }
 
   bool workspaces_after(uint32_t number) {
@@ -207,7 +217,7 @@ class Run {
   CachingAllocator allocator_;
   const memory::StreamIndex stream_;
   std::vector<BlockHandle> blocks_;          // by storage
-  std::map<uint8_t, uint32_t> graph_pools_;  // by the stream of their sites
+  std::map<uint64_t, uint32_t> graph_pools_;  // by the stream of their sites
   static constexpr uint32_t k_none = UINT32_MAX;
   uint32_t made_ = 0;        // storages so far
   uint32_t waits_ = k_none;  // the storage whose free comes next and waits

@@ -65,7 +65,8 @@ bool ambiguous_without_brand(std::span<const Gpu> gpus, const Words& words, cons
 
 const Gpu* Knowledge::find_gpu(std::string_view name) const {
   const Words full = name_words(name, false), bare = name_words(name, true);
-  if (bare.empty()) return nullptr;
+  // "4GiB" is how much memory somebody has, not the name of the one board whose name holds it.
+  if (bare.empty() || (bare.size() == 1 && is_memory_size(bare[0]))) return nullptr;
   for (const Gpu& gpu : gpus) {  // 1. as written in the table or by NVML
     if (name_words(gpu.name, false) == full || name_words(gpu.nvml_name, false) == full)
       return &gpu;

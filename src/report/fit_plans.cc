@@ -26,6 +26,12 @@ int64_t headroom(const fit::PlansAnswer& plans, const fit::TrainingPlan& plan, s
          static_cast<int64_t>(plans.programs[plan.program].more_outside);
 }
 
+// As links are named: powers of ten.
+std::string gigabytes(double bytes_per_second) {
+  const double rate = bytes_per_second / 1e9;
+  return rate < 10 ? format("{:.1f}", rate) : thousands(static_cast<uint64_t>(rate + 0.5));
+}
+
 std::string signed_size(int64_t bytes) {
   return bytes < 0 ? "-" + gib(static_cast<uint64_t>(-bytes)) : gib(static_cast<uint64_t>(bytes));
 }
@@ -46,16 +52,34 @@ class PlansPainter : private TerminalWriter {
     flow(say(plans_.speed_known ? "fit.plan.time" : "fit.plan.time_other",
              {{"card", plans_.speed_card}}),
          "  ", "  ", "2");
-    if (plans_.world > 1)
-      flow(say(plans_.nvlink ? "fit.plan.links_nvlink" : "fit.plan.links_pcie",
-               {{"world", thousands(plans_.world)},
-                {"rate", thousands(plans_.network_gbits)},
-                {"batches", thousands(plans_.plans.samples * plans_.world)}}),
-           "  ", "  ", "2");
+    if (plans_.world > 1) links();
     return std::move(out_);
   }
 
  private:
+  // What the ranks do, and whose rates were taken.
+  void links() {
+    flow(say(plans_.measured ? "fit.plan.links"
+             : plans_.nvlink ? "fit.plan.links_nvlink"
+                             : "fit.plan.links_pcie",
+             {{"world", thousands(plans_.world)},
+              {"rate", thousands(plans_.network_gbits)},
+              {"batches", thousands(plans_.plans.samples * plans_.world)}}),
+         "  ", "  ", "2");
+    const std::string rate = gigabytes(plans_.node_rate);
+    if (!plans_.measured) {
+      flow(say("fit.plan.rates_table", {{"rate", rate}}), "  ", "  ", "2");
+      return;
+    }
+    const fit::MeasuredLinks& measured = *plans_.measured;
+    flow(say(measured.gpu.empty() ? "fit.plan.rates_measured" : "fit.plan.rates_measured_on",
+             {{"rate", rate},
+              {"gpus", thousands(measured.gpus)},
+              {"gpu", printable(measured.gpu)},
+              {"path", printable(measured.file)}}),
+         "  ", "  ", "2");
+  }
+
   const fit::TrainingPlan& plan(size_t number) const { return plans_.plans.plans[number]; }
 
   // "tp:2" in words.
@@ -210,7 +234,11 @@ Json fit_plans_json(const FitView& view) {
     row["headroom_bytes"] = plans.cards.empty() ? Json(nullptr) : Json(headroom(plans, plan, 0));
     row["relative_time"] = plan.relative_time > 0 ? Json(plan.relative_time) : Json(nullptr);
     row["time_card"] = plans.speed_card;
-    if (plans.world > 1) row["sent_bytes"] = static_cast<uint64_t>(plan.sent);
+    if (plans.world > 1) {
+      row["sent_bytes"] = static_cast<uint64_t>(plan.sent);
+      row["link_bytes_per_second"] = static_cast<uint64_t>(plans.node_rate);
+      row["link_rate_measured"] = plans.measured.has_value();
+    }
     row["as_it_is"] = number == plans.plans.as_it_is;
     row["pareto"] = plan.frontier;
     row["gpus"] = cards_json(plans, number);

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models that cufit itself deals out over ranks: of `--train`, and in plans."""
 
+import os
+import subprocess
+
+from runs import PROGRAMS, ran
 from sharded_shapes import FLOAT, SHAPES, SHARD, WHOLE, ShardingTest, elements, own_elements, padded
 
 # What `--train full --strategy` makes of a model: programs/transformers_stub.
@@ -69,6 +73,14 @@ class Planned(ShardingTest):
     def test_an_optimizer_that_was_there_steps_the_shards(self):
         own = FLOAT * sum(map(own_elements(4), SHAPES))
         self.assertEqual(self.held("copies-fsdp", "optimizer state"), 2 * own)
+
+    # tests/unit/report/fit_plan_lines_test.cc: what is printed is what runs here.
+    def test_printed_lines_of_zero1_keep_groups(self):
+        run = [ran.runner.python, os.path.join(PROGRAMS, "zero1_lines.py")]
+        done = subprocess.run(run, capture_output=True, text=True, timeout=300)
+        self.assertEqual(
+            (done.stdout, done.returncode), ("trains the same: True\n", 0), done.stderr
+        )
 
     def test_states_are_of_the_parameters_that_a_rank_steps(self):
         self.assertEqual(self.held("copies-zero1", "parameter"), WHOLE)

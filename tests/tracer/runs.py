@@ -55,6 +55,7 @@ RUNS = {
     "inplace": ("inplace.py", [], {}),
     "streams": ("streams.py", [], {}),
     "graphs": ("graphs.py", [], {}),
+    "graph-pools": ("graph_pools.py", [], {}),
     "gan": ("gan.py", [], {}),
     "older_names": ("older_names.py", [], {}),
     "lengths": ("lengths.py", [], {"SEQ": "48"}),
@@ -72,6 +73,7 @@ RUNS = {
     "frozen": ("frozen.py", [], {}),
     "masks": ("masks.py", [], {}),
     "failing": ("failing.py", [], {}),
+    "episodes": ("episodes.py", [], {}),
     "function": (None, [], {"FUNCTION": "steps:make_step", "BATCH": "8"}),
 }
 # Of sharding_test.py.
@@ -83,6 +85,7 @@ RUNS_OF_RANKS = {
     "zero-3": ("zero.py", ["3"], {}),
     "zero-pipe-0": ("zero_pipe.py", ["0"], {}),
     "zero-pipe-1": ("zero_pipe.py", ["1"], {}),
+    **{"told-%d" % rank: ("told.py", [str(rank)], {}) for rank in (0, 1, 3)},
     "stage-0": ("stage.py", ["0"], {}),
     "stage-1": ("stage.py", ["1"], {}),
     **{how: ("sharded.py", [how, "3", "4"], {}) for how in SHARDED},

@@ -111,6 +111,21 @@ class Parts(ShardingTest):
         self.assertEqual(second.sizes("empty").count(8 * 192 * FLOAT), 4)
 
 
+class Told(ShardingTest):
+    def test_ranks_have_what_rank_0_told_them(self):
+        for rank in (0, 1, 3):
+            weights = [s.size for s in self.trace("told-%d" % rank).storages]
+            self.assertIn(320 * (16 + 16 * rank) * FLOAT, weights)
+        self.assertEqual(ran["told-0"].out.split()[0], ran["told-1"].out.split()[0])
+
+    def test_what_is_not_known_is_told(self):
+        said = "what rank 2 tells the others in objects is not known: those of this rank stay"
+        for rank in (0, 1, 3):
+            self.assertIn(("assumed", said, "told.py:38"), self.trace("told-%d" % rank).notes)
+            self.assertIn("of rank %d" % rank, ran["told-%d" % rank].out)
+        self.assertIn(("assumed", said, "told.py:34"), self.trace("told-3").notes)
+
+
 class Exchanged(ShardingTest):
     LONG, WIDE, HALF, ROWS = 512, 64, 2, 2
 
@@ -183,14 +198,14 @@ def main():
         print("skipped: no %s (tools/fetch-torch)" % runner.python)
         sys.exit(77)
     # A stage reads what the one before wrote.
-    names = ["worlds", "recorded", "stage-0", "exchanged", *SHARDED]
+    names = ["worlds", "recorded", "stage-0", "told-0", "exchanged", *SHARDED]
     names += [*("model-" + name for name in DEALT), "copies-fsdp", "copies-zero1"]
     try:
         if not sys.argv[2:]:
             with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
                 for name, one in zip(names, pool.map(runner.run, names)):
                     ran[name] = one
-        ran["stage-0"], ran["stage-1"]
+        ran["stage-0"], ran["stage-1"], ran["told-0"]
         unittest.main(argv=[sys.argv[0]] + sys.argv[2:])
     finally:
         shutil.rmtree(runner.folder, ignore_errors=True)

@@ -17,7 +17,9 @@ import sys
 import unittest
 
 from before_steps import BeforeSteps  # noqa: F401
+from behind_steps import BehindSteps  # noqa: F401
 from gradient_buckets import GradientBuckets  # noqa: F401
+from graph_laws import Graphs  # noqa: F401
 from known_laws import Known  # noqa: F401
 from launcher_laws import Launchers  # noqa: F401
 from mask_laws import Frozen, Masks  # noqa: F401
@@ -30,6 +32,7 @@ VERSION = "2.11.0"  # of expected/
 # Whose notes hold names made at random; whose traces are long, or end at another operator each
 # time.
 WITHOUT_GOLDEN = {"saving", "any-length", "any-length-hurried", "waiting", "waiting-busily"}
+WITHOUT_GOLDEN |= {"graph-pools"}  # what Python still releases at its end
 WITHOUT_GOLDEN |= {
     name for name, run in RUNS.items() if {"ranks.py", "varied.py"} & {run[0], *run[1]}
 }
@@ -132,17 +135,6 @@ class Memory(TracerTest):
             "new_empty_strided"
         )
         self.assertEqual(sizes, [64 * 24 * 2, (63 * 24 + 20) * 2, 64 * 20 * FLOAT])
-
-
-class Graphs(TracerTest):
-    def test_the_step_that_is_captured_is_seen_and_what_follows(self):
-        trace = self.trace("graphs")
-        steps = trace.alive_at("step ends")
-        self.assertEqual(len(steps), 4)
-        streams = {s.site.stream for s in trace.storages if s.site.op == "addmm"}
-        self.assertEqual(streams, {1, 16, 0}, "aside, of the graph's pool, in the evaluation")
-        sizes = [s.size for s in trace.storages if s.site.phase == "validation"]
-        self.assertIn(2048 * 64 * FLOAT, sizes)
 
 
 class Kernels(TracerTest):

@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ranks tell each other in Python objects. These travel as bytes, and a tensor without
-contents has none. What all ranks tell is what this one tells. A stage of a pipeline learns the
+contents has none. What all ranks tell is what this one tells; what one tells all is kept
+(told_objects.py). A stage of a pipeline learns the
 shapes that it receives from the stage before. The traces of ranks run one after another: what each
 sends is written to a folder (SENT) and read by those that come after."""
 
 import json
 import os
 
+from .told_objects import Told
+
 
 def patch_objects(tracer, modules):
     mail = tracer.mail = Mail(tracer)
+    told = Told(tracer, mail)
     for function in (
         all_gather_object,
         gather_object,
-        scatter_object_list,
-        broadcast_object_list,
+        told.scatter_object_list,
+        told.broadcast_object_list,
         mail.send_object_list,
         mail.recv_object_list,
     ):
@@ -31,16 +35,6 @@ def all_gather_object(object_list, obj, *args, **kwargs):
 def gather_object(obj, object_gather_list=None, *args, **kwargs):
     if object_gather_list is not None:
         all_gather_object(object_gather_list, obj)
-
-
-def scatter_object_list(
-    scatter_object_output_list, scatter_object_input_list=None, *args, **kwargs
-):
-    scatter_object_output_list[:1] = (scatter_object_input_list or [None])[:1]
-
-
-def broadcast_object_list(*args, **kwargs):
-    return None
 
 
 class Mail:

@@ -6,7 +6,9 @@ import threading
 
 from ..event_file import OTHER
 from ..tensors import tensors_within
+from ..user_files import innermost_line
 from .evaluation_lines import BlockEnds, evaluations_within
+from .unfollowed import NOT_FOLLOWED, described
 
 
 class Evaluations:
@@ -34,7 +36,7 @@ class Evaluations:
     def run_lines(self, lines, again):
         file = self.tracer.file
         for line, run in lines:
-            before, problem = self.forwards, ""
+            before, problem, failed = self.forwards, "", ""
             modes = [
                 (module, module.training)
                 for root in list(self.tracer.outermost)
@@ -49,7 +51,8 @@ class Evaluations:
             except BlockEnds as end:
                 problem = str(end)
             except (Exception, SystemExit) as error:
-                problem = "%s: %s" % (type(error).__name__, error)
+                place = innermost_line(error.__traceback__) or line
+                failed = NOT_FOLLOWED + described(error)
             finally:
                 self.running = False
                 del self.tracer.modules[depth:]
@@ -57,7 +60,9 @@ class Evaluations:
                 module.training = training
             if again:
                 continue
-            if problem:
+            if failed:
+                file.note("assumed", failed, place)
+            elif problem:
                 file.note(
                     "assumed",
                     "an evaluation that comes later was not followed to its end: " + problem,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Effects behind the traced steps: files go to the scratch folder, anything else ends the trace."""
 
-import io
 import errno
+import io
 import os
 import sys
 import tempfile

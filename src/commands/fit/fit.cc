@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "commands/fit/fit_cached.h"
 #include "commands/fit/fit_gpus.h"
+#include "commands/fit/fit_links.h"
 #include "fit/answer/ranked_answer.h"
 #include "fit/answer/traced_answer.h"
 
@@ -47,6 +48,7 @@ constexpr Option k_fit_options[] = {
     fit_option<&FitRequest::engine>("--engine", "NAME", "vllm sglang transformers llama.cpp"),
     fit_option<&FitRequest::kv_cache_dtype>("--kv-cache-dtype", "TYPE"),
     fit_option<&FitRequest::plan>("--plan"),
+    fit_option<&FitRequest::links>("--links", "FILE"),
     fit_option<&FitRequest::settings>("--set", "KEY=VALUE,...").or_empty(),
     fit_option<&FitRequest::events>("--events", "FILE"),
     fit_option<&FitRequest::from>("--from", "SNAPSHOT"),
@@ -68,8 +70,8 @@ Result<std::optional<uint64_t>> asked_batch(const std::string& text) {
   return batch;
 }
 
-Result<fit::Question> question_of(const FitRequest& request,
-                                  const knowledge::Knowledge& knowledge) {
+Result<fit::Question> question_of(const Context& context, const FitRequest& request) {
+  const knowledge::Knowledge& knowledge = context.knowledge;
   fit::Question out;
   CUFIT_TRY(cards, asked_cards(request.gpus, knowledge));
   CUFIT_TRY(batch, asked_batch(request.batch));
@@ -80,6 +82,11 @@ Result<fit::Question> question_of(const FitRequest& request,
   out.plans = request.plan;
   if (request.plan && !request.from.empty())
     return fail(Code::usage, "`--plan` needs traces alone: `--from` does not go with it");
+  if (!request.links) return out;
+  if (!request.plan)
+    return fail(Code::usage, "`--links` has what plans of several ranks send: it goes with `--plan`");
+  CUFIT_TRY(links, measured_links(context.files, *request.links));
+  out.links = std::move(links);
   return out;
 }
 
@@ -94,7 +101,7 @@ Result<void> serving_alone(const FitRequest& request) {
                        request.strategy;
   const bool traced = request.batch != "auto" || request.batch_arg || request.seq ||
                       request.seq_arg || request.steps || request.timeout || request.settings ||
-                      request.plan || request.cached || request.keep;
+                      request.plan || request.links || request.cached || request.keep;
   if (!names_program(request) && !trained && !traced && request.from.empty() &&
       request.batch_was.empty() && !request.html)
     return {};
@@ -126,15 +133,19 @@ Result<fit::Answer> answer_of(const Context& context, FitTraces traces,
 }
 
 WorldsAsked worlds_asked(const Context& context, const fit::Question& question) {
+  const auto asks = [&](auto which) -> NextBatch {
+    return [&, which](fit::Traces traces) -> Result<std::optional<uint64_t>> {
+      fit::keep_micro_batches_apart(traces, false);
+      CUFIT_TRY(answer,
+                fit::TracedAnswer::begin(std::move(traces), question, context.knowledge));
+      return (answer.*which)();
+    };
+  };
   return {[&](fit::Traces traces) {
             return fit::world_answer(std::move(traces), question, context.knowledge);
           },
-          question.cards,
-          [&](fit::Traces traces) -> Result<std::optional<uint64_t>> {
-            fit::keep_micro_batches_apart(traces, false);
-            CUFIT_TRY(answer, fit::TracedAnswer::begin(std::move(traces), question, context.knowledge));
-            return answer.batch_worth_tracing();
-          }};
+          question.cards, asks(&fit::TracedAnswer::batch_worth_tracing),
+          asks(&fit::TracedAnswer::only_batch_of_plans)};
 }
 
 int print_failure(const Context& context, const fit::TraceFailure& failure, bool json) {
@@ -156,7 +167,7 @@ int run_fit(const Context& context, const FitRequest& request) {
       !alone)
     return output.exit_code_for(alone.error());
   if (request.serve) return run_fit_serve(context, request, request.gpus, request.json);
-  const Result<fit::Question> question = question_of(request, context.knowledge);
+  const Result<fit::Question> question = question_of(context, request);
   if (!question) return output.exit_code_for(question.error());
   if (request.cached) return print_cached(context, request, question->cards);
   for (const std::string& recording : request.from)

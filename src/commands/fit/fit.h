@@ -24,6 +24,7 @@ struct FitRequest : FitProgramRequest,
   std::vector<std::string> gpus;        // names, sizes, "all"
   std::string batch = "auto";           // or a number
   std::optional<std::string> settings;  // of the allocator, in PyTorch's form
+  std::optional<std::string> links;     // a recording of `cufit doctor --deep`, for plans
   bool cached = false;                  // an answer that is kept, or none
 };
 

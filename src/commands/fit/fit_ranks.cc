@@ -49,6 +49,7 @@ class RankTracing {
       if (!others.empty() || !asked_.next_batch) return std::optional<uint64_t>();
       return asked_.next_batch(traces);
     };
+    first.only_batch = asked_.only_batch;
     CUFIT_TRY(out, trace_program(context_, first, batch_, interrupts_));
     // It was the only rank.
     if (out.failure && world == 1 && out.failure->next == "one_process")

@@ -37,6 +37,7 @@ struct WorldsAsked {
   std::function<Result<fit::WorldAnswer>(fit::Traces)> answer;
   std::vector<fit::Card> cards;
   NextBatch next_batch;  // of one number of ranks
+  NextBatch only_batch;  // the only one at which a variant tells something
 };
 
 struct FitTraces;

@@ -7,9 +7,8 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "commands/fit/batch_in_files.h"
-#include "commands/fit/kept_traces.h"
-#include "commands/fit/run_failure.h"
-#include "commands/fit/time_left.h"
+#include "commands/fit/trace_runs.h"
+#include "commands/fit/traces_at_once.h"
 #include "fit/answer/batch_search.h"
 #include "fit/answer/plan_variants.h"
 #include "fit/trace_parts.h"
@@ -20,17 +19,11 @@ namespace {
 
 using formats::TraceEvents;
 
-class FitTracing {
+class FitTracing : private TraceRuns {
  public:
   FitTracing(const Context& context, TracingPlan plan, std::optional<uint64_t> asked,
              host::Interrupts& interrupts)
-      : context_(context),
-        plan_(std::move(plan)),
-        asked_(asked),
-        options_(plan_.run),
-        interrupts_(interrupts) {
-    out_.program = plan_.program;
-  }
+      : TraceRuns(context, std::move(plan), interrupts), asked_(asked) {}
 
   Result<FitTraces> run() {
     if (Result<void> done = trace_all(); !done) return done.error();
@@ -55,7 +48,7 @@ class FitTracing {
     if (!out_.traces.own_batch)
       out_.traces.own_batch = batch_in_files(context_.files, plan_.command, *plan_.argument);
     if (out_.traces.own_batch) return out_.traces.own_batch;
-    if (!asked_) print_progress("option_unseen", {{"option", plan_.argument->name}});
+    if (!asked_) progress_.say("option_unseen", {{"option", plan_.argument->name}});
     return asked_;
   }
 
@@ -143,23 +136,21 @@ class FitTracing {
   Result<void> trace_variants() {
     const std::vector<std::vector<std::string>> wanted =
         fit::variants_worth(out_.traces.plain[0], plan_.traced_for);
+    CUFIT_TRY(batches, batches_of_variants());
     FitTraces base = std::move(out_);
-    const std::vector<std::optional<uint64_t>> batches = batches_of_variants(base.traces.plain);
     for (size_t i = 0; i < wanted.size(); ++i) {
-      const std::string switches = join(wanted[i], " + ");
-      print_progress("variant", {{"number", std::to_string(i + 1)},
-                                 {"count", std::to_string(wanted.size())},
-                                 {"switches", switches}});
+      const bool both = batches.size() == 2 && room_for_two(context_.files, peak_bytes_);
+      progress_.begin_variant(i + 1, wanted.size(), join(wanted[i], " + "), batches.size(),
+                              both ? 2 : 1);
       options_.variant = fit::variant_words(wanted[i], base.traces.plain[0]);
       out_ = {};
-      for (const std::optional<uint64_t>& batch : batches) {
-        if (Result<void> done = trace(batch); !done) return done.error();
-        if (out_.failure) break;
-      }
+      if (Result<void> done = both ? trace_both(batches) : trace_each(batches); !done)
+        return done.error();
       if (out_.failure)
-        base.traces.warnings.push_back({"plan_failed",
-                                        {{"switches", switches}, {"detail", out_.failure->detail}},
-                                        out_.failure->source});
+        base.traces.warnings.push_back(
+            {"plan_failed",
+             {{"switches", join(wanted[i], " + ")}, {"detail", out_.failure->detail}},
+             out_.failure->source});
       else
         base.traces.variants.push_back({wanted[i], std::move(out_.traces.plain)});
     }
@@ -167,10 +158,27 @@ class FitTracing {
     return {};
   }
 
-  std::vector<std::optional<uint64_t>> batches_of_variants(
-      const std::vector<TraceEvents>& traces) const {
+  Result<void> trace_each(const std::vector<std::optional<uint64_t>>& batches) {
+    for (const std::optional<uint64_t>& batch : batches) {
+      if (Result<void> done = trace(batch); !done) return done.error();
+      if (out_.failure) break;
+    }
+    return {};
+  }
+
+  // Those of the program as it is. Where it tells of no other batch size, a variant does not either.
+  Result<std::vector<std::optional<uint64_t>>> batches_of_variants() const {
+    const std::vector<TraceEvents>& traces = out_.traces.plain;
     std::vector<std::optional<uint64_t>> batches{first_};
     for (size_t i = 1; i < traces.size(); ++i) batches.push_back(parse_uint(traces[i].fact("batch")));
+    std::optional<uint64_t> only;
+    if (plan_.only_batch) {
+      CUFIT_TRY(batch, plan_.only_batch(out_.traces));
+      only = batch;
+    }
+    for (size_t i = 0; only && i < traces.size(); ++i)
+      if (parse_uint(traces[i].fact("batch")) == only)
+        return std::vector<std::optional<uint64_t>>{batches[i]};
     if (batches.size() > 2) batches.erase(batches.begin());  // a batch of one
     return batches;
   }
@@ -199,104 +207,9 @@ class FitTracing {
     return false;
   }
 
-  Result<void> trace(std::optional<uint64_t> batch) {
-    print_progress(batch ? "at" : "own", {{"batch", std::to_string(batch.value_or(0))},
-                                          {"steps", std::to_string(options_.steps)}});
-    prepare_run(batch);
-    CUFIT_TRY(run, host::traced_run(options_, interrupts_));
-    asked_cudnn_ = options_.variant;
-    std::optional<TraceEvents> events;
-    if (run.events) {
-      CUFIT_TRY(read, formats::read_trace_events(run.events));
-      events = std::move(read);
-    }
-    if (run.events && !plan_.folder.empty()) {
-      CUFIT_TRY(named, name_kept_trace(plan_, options_.event_file, *events, kept_));
-      options_.event_file = named;
-      if (kept_ == 1) first_file_ = named;
-      print_progress("kept", {{"path", options_.event_file}});
-    }
-    const TraceEvents* read = events ? &*events : nullptr;
-    out_.failure = fit::trace_failure(read, run.exit_code, run.said, out_.traces.warnings);
-    if (out_.failure) {
-      explain_failure(run, options_, read, *out_.failure);
-      out_.failure->batch = batch;
-      if (plan_.argument && out_.traces.own_batch) out_.failure->found = out_.traces.own_batch;
-      out_.failure->program = out_.program;
-      return {};
-    }
-    if (Result<void> named = name_batch(*events, batch); !named) return named.error();
-    fit::add_warnings(out_.traces.warnings, fit::trace_warnings(*events));
-    out_.traces.plain.push_back(std::move(*events));
-    return {};
-  }
-
-  void prepare_run(std::optional<uint64_t> batch) {
-    options_.command = plan_.command;
-    options_.batch = std::nullopt;
-    if (plan_.argument && batch)
-      options_.command = with_batch(plan_.command, *plan_.argument, *batch);
-    else
-      options_.batch = batch;
-    if (!plan_.run.sent.empty())
-      options_.sent =
-          format("{}/{}", plan_.run.sent, batch ? std::to_string(*batch) : std::string("own"));
-    if (!plan_.folder.empty()) options_.event_file = kept_trace(plan_, ++kept_);
-    // The first trace of a program asks for all batch sizes.
-    options_.cudnn = asked_cudnn_ == options_.variant ? "" : plan_.run.cudnn;
-    time_left_.begin(options_.steps, !out_.traces.plain.empty());
-    options_.watch = [this](double seconds, const host::TraceProgress& progress) {
-      if (!time_left_.saw(seconds, progress.steps)) return;
-      const std::optional<double> left = time_left_.left();
-      const auto whole = [](double of) { return std::to_string(static_cast<uint64_t>(of)); };
-      const char* key = progress.source.empty() ? "still" : left ? "still_left" : "still_at";
-      print_progress(key, {{"seconds", whole(seconds)},
-                           {"steps", std::to_string(progress.steps)},
-                           {"left", whole(left.value_or(0))},
-                           {"source", progress.source}});
-    };
-  }
-
-  // What was asked for goes before what a DataLoader shows: it may hold a share of it. Where
-  // nothing was asked for, the first DataLoader is the one that trains.
-  Result<void> name_batch(TraceEvents& events, std::optional<uint64_t> batch) {
-    if (batch && (plan_.argument || !options_.function.empty())) {
-      return say_batch(events, options_.event_file, *batch);
-    }
-    if (!batch && !events.fact("batch_found").empty()) {
-      formats::add_fact(events, "batch", std::string(events.fact("batch_found")));
-    }
-    return {};
-  }
-
-  // The batch size of a trace, and that of the program where its command says it. In the kept file,
-  // too: read again, it has to answer as it does now.
-  Result<void> say_batch(TraceEvents& events, const std::string& file, uint64_t batch) {
-    std::vector<std::pair<std::string, std::string>> facts = {{"batch", std::to_string(batch)}};
-    if (plan_.argument && out_.traces.own_batch)
-      facts.emplace_back("batch_found", std::to_string(*out_.traces.own_batch));
-    if (!plan_.folder.empty() && events.complete)
-      if (Result<void> kept = keep_facts(context_.files, file, facts); !kept) return kept;
-    for (const auto& [key, value] : facts) formats::add_fact(events, key, value);
-    return {};
-  }
-
-  void print_progress(const char* key, const std::map<std::string, std::string>& args) const {
-    context_.output.print_error(context_.message(format("fit.progress.{}", key), args));
-  }
-
-  const Context& context_;
-  const TracingPlan plan_;
   const std::optional<uint64_t> asked_;
-  host::TraceOptions options_;              // of the next run
-  std::optional<std::string> asked_cudnn_;  // the last variant of the program that it was asked for
-  std::optional<uint64_t>
-      first_;  // the batch size of the first trace, as choose_first_batch() says
-  int kept_ = 0;
-  std::string first_file_;  // of the kept ones
-  TimeLeft time_left_;
-  host::Interrupts& interrupts_;
-  FitTraces out_;
+  // The batch size of the first trace, as choose_first_batch() says.
+  std::optional<uint64_t> first_;
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ struct TracingPlan {
   // Given the first trace; false: the program is not traced at other batch sizes. Null: it is.
   std::function<Result<bool>(const formats::TraceEvents&)> after_first;
   NextBatch next_batch;  // asked behind the usual traces
+  NextBatch only_batch;  // at which variants are traced; nullopt: at all
   bool plans = false;
   std::optional<ComputeCapability> traced_for;  // of the card that is pretended
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/fit/time_left.h"
 
+#include <algorithm>
+
 namespace cufit::commands {
 namespace {
 
@@ -46,6 +48,14 @@ std::optional<double> TimeLeft::left() const {
   double rest = done_ < all ? each * static_cast<double>(all - done_) - (seconds_ - last_done_) : 0;
   if (rest < 0) rest = 0;
   return last_ ? rest : rest + seconds_ + rest;
+}
+
+std::optional<double> TracesLeft::left(uint64_t traces, uint64_t at_once, double so_far) const {
+  if (count_ == 0) return std::nullopt;
+  const uint64_t rounds = (traces + at_once - 1) / std::max<uint64_t>(at_once, 1);
+  const double each = seconds_ / static_cast<double>(count_);
+  const double behind = each * static_cast<double>(rounds > 0 ? rounds - 1 : 0);
+  return behind + std::max(0.0, rounds > 0 ? each - so_far : 0);
 }
 
 }  // namespace cufit::commands

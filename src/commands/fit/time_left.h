@@ -29,4 +29,17 @@ class TimeLeft {
   std::optional<double> before_;  // what the trace before took
 };
 
+// The same of many traces, each of which takes as long as those before it did.
+class TracesLeft {
+ public:
+  void took(double seconds) { seconds_ += seconds, ++count_; }
+  // `traces` of them in all, so many at once, for so many seconds so far. Nothing before the first
+  // took its time.
+  std::optional<double> left(uint64_t traces, uint64_t at_once, double so_far) const;
+
+ private:
+  double seconds_ = 0;
+  uint64_t count_ = 0;
+};
+
 }  // namespace cufit::commands

@@ -23,6 +23,7 @@ struct Question {
   std::optional<uint64_t> batch;        // nullopt: the program's own
   std::optional<std::string> settings;  // of the allocator; nullopt: those of the program
   bool plans = false;
+  std::optional<MeasuredLinks> links;  // for plans; nullopt: the rates of the tables
 };
 
 struct Recording {

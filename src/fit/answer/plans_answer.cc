@@ -115,6 +115,9 @@ PlansAnswer plans_answer(Traces& traces, const PlansAsked& asked,
   question.setup = setup_on(asked.setup, traced);
   question.speed = card_speed(traced.name, traced.cc, knowledge);
   question.links = link_speed(traced.name, traced.cc, knowledge);
+  if (asked.links) question.links.node = asked.links->bytes_per_second;
+  out.measured = asked.links;
+  out.node_rate = question.links.node;
   out.nvlink = question.links.nvlink;
   out.network_gbits = static_cast<uint64_t>(question.links.network_gbits);
   out.world = out.programs.front().dealing.world;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct PlansAnswer {
   bool speed_known = false;           // it is the card that was asked for
   uint64_t network_gbits = 0;         // Gb/s of each GPU between nodes
   bool nvlink = false;                // over which its collectives are reckoned, else PCIe
+  double node_rate = 0;               // bytes per second of each rank within its node
+  std::optional<MeasuredLinks> measured;  // whose rate that is; nullopt: that of the tables
   uint64_t world = 1;                 // ranks
 };
 
@@ -31,6 +34,7 @@ struct PlansAsked {
   Setup setup;                // without a bound, of no card
   Card traced_card;
   std::vector<Card> cards;
+  std::optional<MeasuredLinks> links;  // nullopt: the rates of the tables
 };
 
 // Takes `whole` and `variants` of the traces and adds warnings to them.

@@ -150,6 +150,11 @@ std::optional<uint64_t> TracedAnswer::batch_worth_tracing() const {
   return next_batch(points, card->usable);
 }
 
+std::optional<uint64_t> TracedAnswer::only_batch_of_plans() const {
+  if (out_.batch == 0 || out_.traced().extrapolates()) return std::nullopt;
+  return out_.batch;
+}
+
 void TracedAnswer::answer_card(CardAnswer& card) const {
   if (card.usable == 0) return;
   Setup setup = setup_on(setup_, card);
@@ -188,7 +193,7 @@ std::vector<uint64_t> TracedAnswer::batches_of_curve() const {
 
 void TracedAnswer::add_plans() {
   const PlansAsked asked{out_.batch, out_.traced().extrapolates(), setup_, out_.card,
-                         question_.cards};
+                         question_.cards, question_.links};
   out_.plans = plans_answer(traces_, asked, *knowledge_);
 }
 

@@ -24,6 +24,8 @@ class TracedAnswer {
   // Of which a trace more would tell where the traces answer for their own batch sizes alone: the
   // size that was asked for, then what finds the largest for the first card that was asked for.
   std::optional<uint64_t> batch_worth_tracing() const;
+  // Where nothing is known of other batch sizes: the one of which plans are made.
+  std::optional<uint64_t> only_batch_of_plans() const;
 
   // Each card, the curve and the plans.
   Answer finish() &&;

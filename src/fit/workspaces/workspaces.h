@@ -24,8 +24,12 @@ inline constexpr std::string_view k_empty_cache = "empty_cache";
 inline constexpr std::string_view k_waits_for_event = "waits_for_event";
 inline constexpr std::string_view k_events_done = "events_done";
 
+// No graph is left that was captured in a pool. One number: the stream that its sites have.
+inline constexpr std::string_view k_graph_pool_released = "graph_pool_released";
+
 inline bool is_operator(std::string_view op) {
-  return op != k_empty_cache && op != k_waits_for_event && op != k_events_done;
+  return op != k_empty_cache && op != k_waits_for_event && op != k_events_done &&
+         op != k_graph_pool_released;
 }
 
 struct LibrarySetup {

@@ -7,7 +7,8 @@
 //   1 text      length, bytes of UTF-8; texts, sites and storages are numbered 0, 1, 2 ..
 //   2 site      op text, module text, source text ("train.py:57" or ""), TracePhase + 8 x stream
 //               (0: the default one; 1 to 15 the others, in the order in which they were made, then
-//               again; 16 to 31: the private pools of CUDA graphs, likewise)
+//               again; 16 to 255: the private pools of CUDA graphs; a call "graph_pool_released"
+//               leaves its number to another)
 //   3 alloc     bytes of the storage, not rounded; site
 //   4 free      distance: storages so far - 1 - its number
 //   5 mark      byte: TraceMark
@@ -54,7 +55,7 @@ enum class StorageCategory : uint8_t {
   communication  // buckets and buffers of collectives
 };
 enum class TraceEnd : uint8_t { steps_seen, script_ended, script_failed, cut_off = 255 };
-inline constexpr uint8_t k_first_graph_pool = 16, k_graph_pools = 16;  // as the stream of a site
+inline constexpr uint8_t k_first_graph_pool = 16, k_graph_pools = 240;  // as the stream of a site
 
 enum class TraceEventKind : uint8_t { alloc = 3, free = 4, mark = 5, call = 6 };
 

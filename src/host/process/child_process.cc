@@ -3,10 +3,12 @@
 
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -62,38 +64,72 @@ class Leftovers {
   bool wanted_;
 };
 
+// One child of several, whose pipes are read in turn.
 class Watch {
  public:
-  Watch(pid_t child, const ChildOptions& options, Interrupts& interrupts)
-      : child_(child), interrupts_(interrupts), options_(options), begin_(now()) {
+  Watch(SpawnedProgram child, FileHandle out, FileHandle err, const ChildOptions& options,
+        bool passes_on, Interrupts& interrupts)
+      : child_(std::move(child)),
+        out_(std::move(out)),
+        err_(std::move(err)),
+        options_(options),
+        passes_on_(passes_on),
+        interrupts_(interrupts),
+        begin_(now()) {
     if (options.seconds > 0) deadline_ = begin_ + options.seconds;
-    signals_.reset(signalfd(-1, &interrupts.awaited(), SFD_CLOEXEC | SFD_NONBLOCK));
   }
 
   // Until both pipes are closed and the child has ended.
-  void run(FileHandle& out, FileHandle& err, ChildOutcome& outcome) {
-    int status = 0;
-    bool ended = false;
-    while (!ended || out.get() >= 0 || err.get() >= 0) {
-      pollfd polled[3] = {
-          {out.get(), POLLIN, 0}, {err.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
-      poll(polled, 3, ended ? 200 : 50);
-      const bool out_read = polled[0].revents != 0 && take(out, outcome.out);
-      const bool err_read = polled[1].revents != 0 && take(err, outcome.err, options_.pass_on);
-      if (polled[2].revents != 0) pass_on_signals();
-      // A grandchild may keep the pipes open after the child's end: what it says is not waited for.
-      if (ended && !out_read && !err_read) break;
-      if (!ended && waitpid(child_, &status, WNOHANG) == child_) ended = true;
-      if (!ended && deadline_ > 0 && now() > deadline_) {
-        outcome.timed_out = outcome.timed_out || interrupts_.caught() == 0;
-        kill(child_, SIGKILL);
-      }
-      if (!ended && now() - begin_ > ticks_ + 1) look_in();
-    }
-    outcome.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  bool running() const { return !left_ && (!ended_ || out_.get() >= 0 || err_.get() >= 0); }
+
+  void add_to(std::vector<pollfd>& polled) const {
+    polled.push_back({out_.get(), POLLIN, 0});
+    polled.push_back({err_.get(), POLLIN, 0});
   }
 
+  // `polled`: what add_to() added.
+  void turn(const pollfd* polled) {
+    const bool out_read = polled[0].revents != 0 && take(out_, outcome_.out);
+    const bool err_read = polled[1].revents != 0 && take(err_, outcome_.err, passes_on_);
+    if (out_read || err_read) read_at_ = now();
+    // A grandchild may keep the pipes open after the child's end: what it says is not waited for.
+    constexpr double k_quiet_seconds = 0.2;
+    if (ended_ && now() - std::max(read_at_, ended_at_) > k_quiet_seconds) left_ = true;
+    if (!ended_) look_for_end();
+    if (!ended_ && deadline_ > 0 && now() > deadline_) {
+      outcome_.timed_out = outcome_.timed_out || interrupts_.caught() == 0;
+      kill(child_.pid, SIGKILL);
+    }
+    if (!ended_ && now() - begin_ > ticks_ + 1) look_in();
+  }
+
+  // What the terminal sends goes to the whole group: the child has it already.
+  void pass_on(int number, bool from_terminal) {
+    if (ended_) return;
+    if (!from_terminal) kill(child_.pid, number);
+    deadline_ = now() + k_child_process_grace_seconds;
+  }
+
+  void end() {
+    kill(child_.pid, SIGKILL);
+    waitpid(child_.pid, nullptr, 0);
+  }
+
+  int start_error() { return child_.start_error(false); }
+  ChildOutcome& outcome() { return outcome_; }
+
  private:
+  void look_for_end() {
+    int status = 0;
+    rusage used{};
+    if (wait4(child_.pid, &status, WNOHANG, &used) != child_.pid) return;
+    ended_ = true;
+    ended_at_ = now();
+    outcome_.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    outcome_.seconds = ended_at_ - begin_;
+    outcome_.peak_bytes = static_cast<uint64_t>(used.ru_maxrss) << 10;
+  }
+
   void look_in() {
     ticks_ = now() - begin_;
     if (options_.tick) options_.tick(ticks_);
@@ -113,25 +149,61 @@ class Watch {
     return true;
   }
 
-  void pass_on_signals() {
-    signalfd_siginfo info{};
-    while (read(signals_.get(), &info, sizeof info) == sizeof info) {
-      const int number = static_cast<int>(info.ssi_signo);
-      interrupts_.remember(number);
-      // What the terminal sends goes to the whole group: the child has it already.
-      if (info.ssi_code != SI_KERNEL) kill(child_, number);
-      deadline_ = now() + k_child_process_grace_seconds;
-    }
-  }
-
-  pid_t child_;
-  Interrupts& interrupts_;
+  SpawnedProgram child_;
+  FileHandle out_, err_;
   const ChildOptions& options_;
-  FileHandle signals_;
+  bool passes_on_;
+  Interrupts& interrupts_;
+  ChildOutcome outcome_;
   double begin_;
   double deadline_ = 0;
   double ticks_ = 0;  // seconds since the begin
+  double read_at_ = 0, ended_at_ = 0;
+  bool ended_ = false, left_ = false;
 };
+
+void pass_on_signals(const FileHandle& signals, std::vector<Watch>& children,
+                     Interrupts& interrupts) {
+  signalfd_siginfo info{};
+  while (read(signals.get(), &info, sizeof info) == sizeof info) {
+    const int number = static_cast<int>(info.ssi_signo);
+    interrupts.remember(number);
+    for (Watch& child : children) child.pass_on(number, info.ssi_code == SI_KERNEL);
+  }
+}
+
+void watch_all(std::vector<Watch>& children, Interrupts& interrupts) {
+  const FileHandle signals(
+      signalfd(-1, &interrupts.awaited(), SFD_CLOEXEC | SFD_NONBLOCK));
+  const auto running = [](const Watch& child) { return child.running(); };
+  std::vector<pollfd> polled;
+  while (std::any_of(children.begin(), children.end(), running)) {
+    polled = {{signals.get(), POLLIN, 0}};
+    for (const Watch& child : children) child.add_to(polled);
+    poll(polled.data(), polled.size(), 50);
+    if (polled[0].revents != 0) pass_on_signals(signals, children, interrupts);
+    for (size_t i = 0; i < children.size(); ++i)
+      if (children[i].running()) children[i].turn(&polled[1 + 2 * i]);
+  }
+}
+
+// Error{io}: no process could be made.
+Result<Watch> start_child(const ChildOptions& options, bool is_first, Interrupts& interrupts) {
+  CUFIT_TRY(out, open_pipe());
+  CUFIT_TRY(err, open_pipe());
+  SpawnOptions start;
+  start.command = options.command;
+  start.variables = options.variables;
+  start.folder = options.folder;
+  start.empty_input = true;
+  start.out = (options.pass_on ? err : out).write_end.get();
+  start.err = options.show ? -1 : err.write_end.get();
+  start.signal_with_parent = SIGTERM;
+  start.blocked = interrupts.before();
+  CUFIT_TRY(child, spawn_program(start));
+  return Watch(std::move(child), std::move(out.read_end), std::move(err.read_end), options,
+               options.pass_on && is_first, interrupts);
+}
 
 }  // namespace
 
@@ -158,31 +230,39 @@ void Interrupts::remember(int number) {
   if (first_ == 0) first_ = number;
 }
 
-Result<ChildOutcome> run_child(const ChildOptions& options, Interrupts& interrupts) {
+Result<std::vector<ChildOutcome>> run_children(std::span<const ChildOptions> options,
+                                               Interrupts& interrupts) {
   const auto cancelled = [&] {
     return fail(Code::cancelled, format("interrupted by signal {}", interrupts.caught()));
   };
   if (interrupts.caught() != 0) return cancelled();
-  CUFIT_TRY(out, open_pipe());
-  CUFIT_TRY(err, open_pipe());
-  const Leftovers leftovers(options.leave_none);
-  SpawnOptions start;
-  start.command = options.command;
-  start.variables = options.variables;
-  start.folder = options.folder;
-  start.empty_input = true;
-  start.out = (options.pass_on ? err : out).write_end.get();
-  start.err = options.show ? -1 : err.write_end.get();
-  start.signal_with_parent = SIGTERM;
-  start.blocked = interrupts.before();
-  CUFIT_TRY(child, spawn_program(start));
-  for (Pipe* pipe : {&out, &err}) pipe->write_end.reset();
-  ChildOutcome outcome;
-  Watch(child.pid, options, interrupts).run(out.read_end, err.read_end, outcome);
-  if (const int why = child.start_error(false))
-    return fail(Code::not_found, format("`{}`: {}", options.command[0], std::strerror(why)));
+  const Leftovers leftovers(std::any_of(
+      options.begin(), options.end(), [](const ChildOptions& one) { return one.leave_none; }));
+  std::vector<Watch> children;
+  children.reserve(options.size());
+  for (const ChildOptions& one : options) {
+    Result<Watch> child = start_child(one, children.empty(), interrupts);
+    if (!child) {
+      for (Watch& started : children) started.end();
+      return child.error();
+    }
+    children.push_back(std::move(*child));
+  }
+  watch_all(children, interrupts);
+  std::vector<ChildOutcome> outcomes;
+  for (size_t i = 0; i < children.size(); ++i) {
+    if (const int why = children[i].start_error())
+      return fail(Code::not_found,
+                  format("`{}`: {}", options[i].command[0], std::strerror(why)));
+    outcomes.push_back(std::move(children[i].outcome()));
+  }
   if (interrupts.caught() != 0) return cancelled();
-  return outcome;
+  return outcomes;
+}
+
+Result<ChildOutcome> run_child(const ChildOptions& options, Interrupts& interrupts) {
+  CUFIT_TRY(all, run_children({&options, 1}, interrupts));
+  return std::move(all.front());
 }
 
 }  // namespace cufit::host

@@ -8,8 +8,10 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,10 +56,15 @@ struct ChildOutcome {
   int code = 0;  // exit code; 128 + signal where one ended it
   bool timed_out = false;
   std::string out, err;  // the last 256 KiB of each
+  double seconds = 0;    // from its start to its end
+  uint64_t peak_bytes = 0;  // resident, of its largest process
 };
 
 // Error{not_found} where the program cannot be started, Error{cancelled} where a signal asked cufit
 // to end; the child was then asked to end too and is gone.
 Result<ChildOutcome> run_child(const ChildOptions& options, Interrupts& interrupts);
+// Several at once, each as run_child() does it. Only the first passes on what it writes.
+Result<std::vector<ChildOutcome>> run_children(std::span<const ChildOptions> options,
+                                               Interrupts& interrupts);
 
 }  // namespace cufit::host

@@ -103,49 +103,96 @@ std::vector<Variable> variables_of(const TraceOptions& options, const ScriptFold
   return out;
 }
 
+// A program, the folder that it is given, and what came of it.
+class Tracing {
+ public:
+  static Result<std::unique_ptr<Tracing>> make(const TraceOptions& options) {
+    CUFIT_TRY(folder, ScriptFolder::make("fit", fit_tracer(), {"scratch", "bin"}));
+    std::unique_ptr<Tracing> out(new Tracing(options, std::move(folder)));
+    if (Result<void> filled = out->fill_folder(); !filled) return filled.error();
+    out->set_child();
+    return out;
+  }
+
+  const ChildOptions& child() const { return child_; }
+
+  TracedRun run(ChildOutcome outcome) const {
+    TracedRun run;
+    run.exit_code = outcome.code;
+    run.timed_out = outcome.timed_out;
+    run.progress = progress_of(read_small(progress_file(folder_)));
+    // Open, it can be read after the folder is gone.
+    if (Result<std::unique_ptr<ByteSource>> opened = RealHost().open(event_file_))
+      run.events = std::move(*opened);
+    run.said = std::move(outcome.err);
+    run.seconds = outcome.seconds;
+    run.peak_bytes = outcome.peak_bytes;
+    return run;
+  }
+
+ private:
+  Tracing(const TraceOptions& options, ScriptFolder folder)
+      : options_(options),
+        folder_(std::move(folder)),
+        event_file_(options.event_file.empty() ? folder_.path() + "/events" : options.event_file),
+        idle_(progress_file(folder_) + ".beat",
+              static_cast<double>(options.idle_seconds) + k_traced_run_grace_seconds) {}
+
+  Result<void> fill_folder() {
+    if (Result<void> added = folder_.add("no_accelerator.so", fit_no_accelerator()); !added)
+      return added;
+    for (const char* launcher : {"srun", "sbatch", "scontrol", "mpirun", "mpiexec"})
+      if (Result<void> added = folder_.add_program(launcher, fit_rank_shim()); !added)
+        return added;
+    if (options_.model.empty()) return {};
+    return folder_.add("model.py", fit_model_program());
+  }
+
+  void set_child() {
+    unlink(event_file_.c_str());
+    child_.command = options_.command;
+    if (!options_.function.empty()) child_.command.push_back(folder_.script());
+    if (!options_.model.empty()) child_.command.push_back(folder_.path() + "/model.py");
+    child_.variables = variables_of(options_, folder_, event_file_);
+    child_.pass_on = true;
+    child_.leave_none = true;
+    if (options_.seconds > 0)
+      child_.seconds = static_cast<double>(options_.seconds) + k_traced_run_grace_seconds;
+    if (options_.idle_seconds > 0)
+      child_.gives_up = [this](double seconds) { return idle_.is_over(seconds); };
+    if (options_.watch)
+      child_.tick = [this](double seconds) {
+        options_.watch(seconds, progress_of(read_small(progress_file(folder_))));
+      };
+  }
+
+  const TraceOptions& options_;
+  const ScriptFolder folder_;
+  const std::string event_file_;
+  IdleTime idle_;
+  ChildOptions child_;
+};
+
 }  // namespace
 
-Result<TracedRun> traced_run(const TraceOptions& options, Interrupts& interrupts) {
-  CUFIT_TRY(folder, ScriptFolder::make("fit", fit_tracer(), {"scratch", "bin"}));
-  if (Result<void> added = folder.add("no_accelerator.so", fit_no_accelerator()); !added)
-    return added.error();
-  for (const char* launcher : {"srun", "sbatch", "scontrol", "mpirun", "mpiexec"})
-    if (Result<void> added = folder.add_program(launcher, fit_rank_shim()); !added)
-      return added.error();
-  const std::string event_file =
-      options.event_file.empty() ? folder.path() + "/events" : options.event_file;
-  unlink(event_file.c_str());
-  ChildOptions child;
-  child.command = options.command;
-  if (!options.function.empty()) child.command.push_back(folder.script());
-  if (!options.model.empty()) {
-    if (Result<void> added = folder.add("model.py", fit_model_program()); !added)
-      return added.error();
-    child.command.push_back(folder.path() + "/model.py");
+Result<std::vector<TracedRun>> traced_runs(std::span<const TraceOptions> options,
+                                           Interrupts& interrupts) {
+  std::vector<std::unique_ptr<Tracing>> all;
+  std::vector<ChildOptions> children;
+  for (const TraceOptions& one : options) {
+    CUFIT_TRY(tracing, Tracing::make(one));
+    children.push_back(tracing->child());
+    all.push_back(std::move(tracing));
   }
-  child.variables = variables_of(options, folder, event_file);
-  child.pass_on = true;
-  child.leave_none = true;
-  if (options.seconds > 0)
-    child.seconds = static_cast<double>(options.seconds) + k_traced_run_grace_seconds;
-  IdleTime idle(progress_file(folder) + ".beat",
-                static_cast<double>(options.idle_seconds) + k_traced_run_grace_seconds);
-  if (options.idle_seconds > 0)
-    child.gives_up = [&](double seconds) { return idle.is_over(seconds); };
-  if (options.watch)
-    child.tick = [&](double seconds) {
-      options.watch(seconds, progress_of(read_small(progress_file(folder))));
-    };
-  CUFIT_TRY(outcome, run_child(child, interrupts));
-  TracedRun run;
-  run.exit_code = outcome.code;
-  run.timed_out = outcome.timed_out;
-  run.progress = progress_of(read_small(progress_file(folder)));
-  // Open, it can be read after the folder is gone.
-  if (Result<std::unique_ptr<ByteSource>> opened = RealHost().open(event_file))
-    run.events = std::move(*opened);
-  run.said = std::move(outcome.err);
-  return run;
+  CUFIT_TRY(outcomes, run_children(children, interrupts));
+  std::vector<TracedRun> out;
+  for (size_t i = 0; i < all.size(); ++i) out.push_back(all[i]->run(std::move(outcomes[i])));
+  return out;
+}
+
+Result<TracedRun> traced_run(const TraceOptions& options, Interrupts& interrupts) {
+  CUFIT_TRY(all, traced_runs({&options, 1}, interrupts));
+  return std::move(all.front());
 }
 
 }  // namespace cufit::host

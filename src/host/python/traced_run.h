@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,11 +68,16 @@ struct TracedRun {
   // What it wrote; null where no Python below this command read the tracer and imported torch.
   std::shared_ptr<const ByteSource> events;
   std::string said;  // what it wrote last, up to 256 KiB
+  double seconds = 0;
+  uint64_t peak_bytes = 0;  // of the machine's memory, resident
 };
 
 // Error{not_found} where the program cannot be started, Error{cancelled} where a signal asked cufit
 // to end. Nothing that it started runs on.
 Result<TracedRun> traced_run(const TraceOptions& options, Interrupts& interrupts);
+// Several at once. Of the first alone what it writes goes to cufit's stderr.
+Result<std::vector<TracedRun>> traced_runs(std::span<const TraceOptions> options,
+                                           Interrupts& interrupts);
 
 // What is put into the folder: the text of the tracer, and the library that it loads before torch
 // (src/host/python/no_accelerator.c) as `no_accelerator.so`.

@@ -44,6 +44,7 @@ class Sorter {
     find_turning_points();
     for (size_t i = 0; i < rows_.size(); ++i)
       if (!done_[i]) sort_by_passes(i);
+    find_joined_weights();
     return std::move(out_);
   }
 
@@ -161,6 +162,17 @@ class Sorter {
   }
 
   uint32_t first_optimizer_event() const { return optimizer_.empty() ? 0 : optimizer_[0].begin; }
+
+  // Of a recurrent layer cuDNN has the weights in one piece; what they were before is freed in front
+  // of the first step, as in one. Where no weights are known they are what was there before the
+  // optimizer first stepped and stays to the end.
+  void find_joined_weights() {
+    if (std::count(out_.begin(), out_.end(), Category::parameters) != 0 || !from_start_) return;
+    for (size_t i = 0; i < rows_.size(); ++i)
+      if (out_[i] == Category::kept && is_kept(rows_[i], lifetimes_) &&
+          rows_[i].alloc_event < first_optimizer_event())
+        out_[i] = Category::parameters;
+  }
 
   // One for each thread that calls the library, forward and backward, on each stream; tensors of
   // such a size are more.

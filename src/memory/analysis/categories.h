@@ -2,7 +2,8 @@
 // What each allocation is for. A category that PyTorch or a tool wrote beside the event is taken as
 // it is; otherwise it follows from stacks where there are any, and from when the allocation comes
 // and goes:
-//   parameters       made in set-up, while the model goes to the device, and kept (with buffers)
+//   parameters       made in set-up, while the model goes to the device, and kept (with buffers);
+//                    else what is there before the optimizer first steps, and stays
 //   gradients        freed by zero_grad; or of their sizes, made in a backward pass under way
 //   optimizer_state  made inside the optimizer's step and kept
 //   activations      made in a step and still there when the most allocations live: what the

@@ -98,6 +98,36 @@ TEST(Prediction, ACudaGraphKeepsItsPool) {
   EXPECT_EQ(reserved(formats::k_first_graph_pool + formats::k_graph_pools - 1), 192 * k_mib);
 }
 
+// Two graphs of 64 MiB, one after the other, and then 64 MiB of no graph.
+TEST(Prediction, AReleasedPoolOfAGraphIsEmptied) {
+  const auto reserved = [](bool released) {
+    TraceWriter out(8);
+    const Sites s = write_sites(out);
+    const uint32_t graph =
+        out.site("relu", TracePhase::forward, "", "", formats::k_first_graph_pool);
+    const uint32_t releases = out.site("graph_pool_released", TracePhase::forward, "", ""),
+                   empties = out.site("empty_cache", TracePhase::forward, "", "");
+    out.category(out.alloc(64 * k_mib, s.weight), StorageCategory::parameter);
+    for (int i = 0; i < 3; ++i) {
+      out.mark(TraceMark::step_begins);
+      const uint32_t kept = out.alloc(64 * k_mib, graph);
+      if (released) out.call(releases, {formats::k_first_graph_pool});
+      const uint32_t other = out.alloc(64 * k_mib, graph);
+      out.free(kept);
+      out.call(empties, {});
+      out.free(out.alloc(64 * k_mib, s.act));
+      out.call(empties, {});
+      out.free(other);
+      out.mark(TraceMark::step_ends);
+    }
+    out.end();
+    return predict(aligned({out}).value(), 8, {}).value().peak_reserved;
+  };
+  EXPECT_EQ(reserved(false), 256 * k_mib);  // what was freed in the pool stays there
+  // What was freed in the released one is gone.
+  EXPECT_EQ(reserved(true), 192 * k_mib);
+}
+
 // cuBLAS has a workspace for each thread, and there for each stream.
 TEST(Prediction, AStreamHasItsOwnWorkspace) {
   const auto workspaces = [](uint8_t stream) {

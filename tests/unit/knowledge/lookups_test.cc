@@ -65,7 +65,8 @@ TEST(FindGpu, ExportVersionsKeepTheirArchitecture) {
 
 TEST(FindGpu, AmbiguousOrUnknownNamesFindNothing) {
   for (const char* name :
-       {"", "GPU", "NVIDIA", "RTX 6000", "NVIDIA RTX 6000", "TITAN X", "RTX 9999", "Radeon 7900"}) {
+       {"", "GPU", "NVIDIA", "RTX 6000", "NVIDIA RTX 6000", "TITAN X", "RTX 9999", "Radeon 7900",
+        "4GB", "4 GiB", "141G"}) {
     EXPECT_EQ(tables().find_gpu(name), nullptr) << name;
   }
 }

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 
 #include "base/format.h"
 #include "report/terminal/python_names.h"
@@ -52,8 +54,16 @@ TEST(FitPlanLines, WrapTheBlocksAndThenTheModel) {
   EXPECT_TRUE(contains(text(lines("fsdp:no-reshard", {})), "reshard_after_forward=False"));
   EXPECT_TRUE(contains(text(lines("hsdp:8", {})), "get_world_size() // 8, 8)"));
   EXPECT_EQ(lines("zero1", {}).at, "train.py:15");
-  EXPECT_TRUE(contains(text(lines("zero1", {})), "optimizer_class=torch.optim.AdamW"));
-  EXPECT_TRUE(contains(text(lines("zero1", {{"optimizer", "Lion"}})), "optimizer_class=Lion"));
+}
+
+// What a program with groups runs word for word (tests/tracer/sharding_test.py).
+TEST(FitPlanLines, OfZero1KeepGroups) {
+  std::ifstream in(CUFIT_SOURCE_DIR "/tests/tracer/programs/zero1_lines.py");
+  const std::string program{std::istreambuf_iterator<char>(in), {}};
+  const PlanLines zero1 = lines("zero1", {});
+  ASSERT_EQ(zero1.lines.size(), 2u);
+  for (const std::string& line : zero1.lines)
+    EXPECT_TRUE(contains(program, "    " + line.substr(0, line.find("  #")) + "\n")) << line;
 }
 
 // "model.1" is no Python, and in the place of DistributedDataParallel there is no `module`.

@@ -38,6 +38,18 @@ TEST(FitGpus, AreNamesSizesAndAll) {
   EXPECT_TRUE(contains(join(asked, ","), name("RTX 3090")));  // one of `all`, now asked for
 }
 
+// Some boards alone are sold with so much: "Jetson Orin Nano 4GB".
+TEST(FitGpus, WithAUnitAreSizes) {
+  for (const auto& [typed, gib] : {std::pair("4GiB", 4), std::pair("4 GB", 4), std::pair("24G", 24),
+                                   std::pair("141 GiB", 141), std::pair("8gb", 8)}) {
+    const Result<std::vector<fit::Card>> cards = asked_cards({typed}, tables());
+    ASSERT_TRUE(cards) << cards.error().text();
+    ASSERT_EQ(cards->size(), 1u) << typed;
+    EXPECT_EQ((*cards)[0].name, typed);
+    EXPECT_EQ((*cards)[0].total, uint64_t(gib) << 30) << typed;
+  }
+}
+
 TEST(FitGpus, RefuseWhatTheTableDoesNotKnow) {
   EXPECT_TRUE(contains(usage_error(asked_cards({"RTX 3091"}, tables())), "nearest: "));
   EXPECT_TRUE(contains(usage_error(asked_cards({"3091"}, tables())), "no card has so many GiB"));

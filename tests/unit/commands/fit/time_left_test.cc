@@ -41,5 +41,18 @@ TEST(TimeLeft, ASecondTraceTakesWhatTheFirstTook) {
   EXPECT_FALSE(time.left());  // it takes longer, nobody knows how much
 }
 
+TEST(TracesLeft, TakeAsLongAsThoseBefore) {
+  TracesLeft time;
+  EXPECT_FALSE(time.left(4, 1, 0));
+  time.took(10);
+  time.took(20);
+  EXPECT_DOUBLE_EQ(time.left(4, 1, 0).value(), 60);
+  EXPECT_DOUBLE_EQ(time.left(4, 1, 5).value(), 55);
+  EXPECT_DOUBLE_EQ(time.left(4, 1, 500).value(), 45);  // longer than thought
+  EXPECT_DOUBLE_EQ(time.left(4, 2, 0).value(), 30);    // two side by side
+  EXPECT_DOUBLE_EQ(time.left(3, 2, 0).value(), 30);
+  EXPECT_DOUBLE_EQ(time.left(0, 2, 0).value(), 0);
+}
+
 }  // namespace time_left_test
 }  // namespace cufit::commands
