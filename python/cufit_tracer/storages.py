@@ -84,8 +84,12 @@ class Storages:
             number = self.storages.get(tensor.untyped_storage())
             if number is not None:
                 self.file.category(number, category)
-                if category in (INPUT, PARAMETER):
-                    (self.inputs if category == INPUT else self.weights).add(number)
+                if category == INPUT:
+                    self.inputs.add(number)
+                elif category == PARAMETER:
+                    # A weight that was copied to the GPU passed for a batch until a model had it.
+                    self.weights.add(number)
+                    self.inputs.discard(number)
 
     def is_input(self, tensor):
         strided = isinstance(tensor, self.FakeTensor) and tensor.layout is self.torch.strided

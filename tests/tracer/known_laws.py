@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that were called before."""
+"""Operators that were called before, and what the tracer knows of tensors while the program goes
+on."""
+
+import os
+import subprocess
+import sys
 
 from runs import TracerTest, ran
 
@@ -21,3 +26,18 @@ class Known(TracerTest):
 
     def test_assertions_about_values_that_nobody_has_hold(self):
         self.assertEqual(self.trace("repeated").end, "ended")
+
+
+class Kept(TracerTest):
+    def test_a_weight_stays_one_whatever_looks_at_it(self):
+        trace = self.trace("frozen")
+        self.assertEqual(trace.bytes_of("parameter"), (64 * 96 + 96 + 96 * 32) * 4)
+
+    def test_who_looks_where_the_program_is_keeps_nothing_alive(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        done = subprocess.run(
+            [sys.executable, "-B", os.path.join(here, "held_frames.py")],
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)

@@ -27,6 +27,7 @@ RUNS = {
     "convolutions": ("convolutions.py", [], {}),
     "embedding": ("embedding.py", [], {}),
     "lora-plan": ("lora.py", [], {"VARIANT": "plan"}),
+    "frozen": ("frozen.py", [], {}),
     "compiled": ("compiled.py", [], {}),
     "sparse": ("sparse.py", [], {}),
     "grouped": ("grouped.py", [], {}),

@@ -18,7 +18,7 @@ import unittest
 
 from before_steps import BeforeSteps  # noqa: F401
 from gradient_buckets import GradientBuckets  # noqa: F401
-from known_laws import Known  # noqa: F401
+from known_laws import Kept, Known  # noqa: F401
 from launcher_laws import Launchers  # noqa: F401
 from runs import RUNS, Runner, TracerTest, ran
 
