@@ -33,10 +33,26 @@ class Kept(TracerTest):
         trace = self.trace("frozen")
         self.assertEqual(trace.bytes_of("parameter"), (64 * 96 + 96 + 96 * 32) * 4)
 
+    def test_threads_tell_of_what_each_of_them_makes(self):
+        trace = self.trace("threads")
+        read = sorted((10000 + 1000 * number) * 4 for number in range(200))
+        for op in ("_to_copy", "mul", "add"):
+            setup = trace.sizes(op, phase="setup")
+            self.assertEqual(sorted(size for size in setup if size >= read[0]), read, op)
+        kept = sorted(s.size for s in trace.alive_at("step begins")[0] if s.site.op == "add")
+        self.assertEqual(kept, read)
+        self.assertEqual(trace.bytes_of("parameter"), sum(read) + (64 * 64 + 64) * 4)
+
+    def test_one_operator_at_a_time_is_learnt_from(self):
+        self.passes("two_listeners.py")
+
     def test_who_looks_where_the_program_is_keeps_nothing_alive(self):
+        self.passes("held_frames.py")
+
+    def passes(self, script):
         here = os.path.dirname(os.path.abspath(__file__))
         done = subprocess.run(
-            [sys.executable, "-B", os.path.join(here, "held_frames.py")],
+            [sys.executable, "-B", os.path.join(here, script)],
             capture_output=True,
             text=True,
         )

@@ -28,6 +28,7 @@ RUNS = {
     "embedding": ("embedding.py", [], {}),
     "lora-plan": ("lora.py", [], {"VARIANT": "plan"}),
     "frozen": ("frozen.py", [], {}),
+    "threads": ("threads.py", [], {}),
     "compiled": ("compiled.py", [], {}),
     "sparse": ("sparse.py", [], {}),
     "grouped": ("grouped.py", [], {}),

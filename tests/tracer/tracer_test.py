@@ -28,6 +28,7 @@ VERSION = "2.11.0"  # of expected/
 # Whose notes hold names made at random; whose traces are long, or end at another operator each
 # time.
 WITHOUT_GOLDEN = {"saving", "any-length", "any-length-hurried", "waiting", "waiting-busily"}
+WITHOUT_GOLDEN.add("threads")
 WITHOUT_GOLDEN |= {name for name, run in RUNS.items() if "ranks.py" in (run[0], *run[1])}
 
 
