@@ -42,7 +42,8 @@ class EventFile:
                 record.append(number & 0x7F | 0x80)
                 number >>= 7
             record.append(number)
-        self.out.write(record)
+        with self.lock:
+            self.out.write(record)
 
     # A launcher (torchrun, accelerate) imports torch, too, and allocates nothing: the file belongs
     # to the first process that does. False where another process has it.
@@ -75,22 +76,27 @@ class EventFile:
         key = (op, module, source, phase, self.stream)
         number = self.sites.get(key)
         if number is None:
-            texts = self.text(op), self.text(module), self.text(source)
-            number = self.sites[key] = len(self.sites)
-            self.places.append(key)
-            self._write(self.SITE, *texts, phase + 8 * self.stream)
+            with self.lock:
+                texts = self.text(op), self.text(module), self.text(source)
+                number = self.sites[key] = len(self.sites)
+                self.places.append(key)
+                self._write(self.SITE, *texts, phase + 8 * self.stream)
         return number
 
+    # Storages are counted back from the last one, and threads of the program tell of them, too.
     def alloc(self, size, site):
-        self._write(self.ALLOC, size, site)
-        self.storages += 1
-        return self.storages - 1
+        with self.lock:
+            self._write(self.ALLOC, size, site)
+            self.storages += 1
+            return self.storages - 1
 
     def free(self, storage):
-        self._write(self.FREE, self.storages - 1 - storage)
+        with self.lock:
+            self._write(self.FREE, self.storages - 1 - storage)
 
     def category(self, storage, category):
-        self._write(self.CATEGORY, self.storages - 1 - storage, category)
+        with self.lock:
+            self._write(self.CATEGORY, self.storages - 1 - storage, category)
 
     def mark(self, kind):
         self._write(self.MARK, kind)

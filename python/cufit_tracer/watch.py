@@ -20,9 +20,16 @@ def watch(wanted, tracers):
     threading.Thread(target=watched.look, name="cufit", daemon=True).start()
 
 
-# Of another thread's frame it may be None, between two lines.
-def line_of(frame):
-    return frame.f_lineno or frame.f_code.co_firstlineno
+# The code that a thread is in and its lines, innermost first. What holds a frame keeps its
+# variables, and with them memory that the program has given back: none is held when this returns,
+# and nothing in it lets another thread run.
+def lines_of(thread):
+    lines, frame = [], sys._current_frames().get(thread)
+    while frame is not None:
+        # Of another thread's frame it may be None, between two lines.
+        lines.append((frame.f_code, frame.f_lineno or frame.f_code.co_firstlineno))
+        frame = frame.f_back
+    return lines
 
 
 class Watch:
@@ -99,17 +106,15 @@ class Watch:
 
     # The user's own line, and the function of a library that it waits for.
     def place(self):
-        frame = innermost = sys._current_frames().get(self.main)
-        while frame is not None:
-            own = users_file(frame.f_code.co_filename)
+        lines = lines_of(self.main)
+        for code, line in lines:
+            own = users_file(code.co_filename)
             if own:
-                inside = ""
-                if frame is not innermost:
-                    code = innermost.f_code
-                    where = os.path.basename(code.co_filename), line_of(innermost)
-                    inside = "%s (%s:%d)" % (code.co_name, *where)
-                return "%s:%d" % (own, line_of(frame)), inside
-            frame = frame.f_back
+                inside, (innermost, waits) = "", lines[0]
+                if code is not innermost:
+                    where = os.path.basename(innermost.co_filename), waits
+                    inside = "%s (%s:%d)" % (innermost.co_name, *where)
+                return "%s:%d" % (own, line), inside
         return "", ""
 
     def tell(self, source):

@@ -2,6 +2,11 @@
 #include "fit/common_setup.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "fit/trace_parts.h"
 
@@ -80,7 +85,113 @@ TraceEvents shortened(const TraceEvents& trace, size_t common, size_t begin) {
   return out;
 }
 
+// The events that made what lives at `begin`.
+std::vector<const TraceEvent*> living_at(const TraceEvents& trace, size_t begin) {
+  std::vector<bool> gone(trace.storage_count());
+  for (size_t i = 0; i < begin; ++i)
+    if (trace.events[i].kind == TraceEventKind::free) gone[trace.events[i].index] = true;
+  std::vector<const TraceEvent*> out;
+  for (size_t i = 0; i < begin; ++i) {
+    const TraceEvent& event = trace.events[i];
+    if (event.kind == TraceEventKind::alloc && !gone[event.index]) out.push_back(&event);
+  }
+  return out;
+}
+
+using Living = std::vector<const TraceEvent*>;
+using SiteNames = std::tuple<std::string_view, std::string_view, std::string_view, int, uint64_t>;
+
+SiteNames names_of(const TraceEvents& trace, const TraceEvent& event) {
+  const formats::TraceSite& site = trace.sites[event.site];
+  return {trace.texts[site.op], trace.texts[site.module], trace.texts[site.source],
+          static_cast<int>(site.phase), site.stream};
+}
+
+// Takes the first of those at a key; SIZE_MAX where none is left.
+template <class Key>
+size_t take(std::map<Key, std::vector<size_t>>& from, const Key& key) {
+  const auto found = from.find(key);
+  if (found == from.end() || found->second.empty()) return SIZE_MAX;
+  const size_t out = found->second.back();
+  found->second.pop_back();
+  return out;
+}
+
+// By what lives in one trace: its like in the other, of the same size where there is one at the
+// same place of the program, else the next of that place. Nothing where places differ.
+std::optional<std::vector<size_t>> likes(const TraceEvents& one, const Living& of_one,
+                                         const TraceEvents& other, const Living& of_other) {
+  if (of_one.size() != of_other.size()) return std::nullopt;
+  std::map<std::pair<SiteNames, uint64_t>, std::vector<size_t>> same;
+  for (size_t i = of_other.size(); i-- > 0;)
+    same[{names_of(other, *of_other[i]), of_other[i]->bytes}].push_back(i);
+  std::vector<size_t> out;
+  out.reserve(of_one.size());
+  for (const TraceEvent* event : of_one)
+    out.push_back(take(same, {names_of(one, *event), event->bytes}));
+  std::vector<bool> taken(of_other.size());
+  for (const size_t like : out)
+    if (like != SIZE_MAX) taken[like] = true;
+  std::map<SiteNames, std::vector<size_t>> left;
+  for (size_t i = of_other.size(); i-- > 0;)
+    if (!taken[i]) left[names_of(other, *of_other[i])].push_back(i);
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i] == SIZE_MAX) out[i] = take(left, names_of(one, *of_one[i]));
+    if (out[i] == SIZE_MAX) return std::nullopt;
+  }
+  return out;
+}
+
+// Whether something of `one` would be less in the other, of the larger batch size.
+bool any_less(const Living& of_one, const Living& of_other, const std::vector<size_t>& like) {
+  for (size_t i = 0; i < of_one.size(); ++i)
+    if (of_other[like[i]]->bytes < of_one[i]->bytes) return true;
+  return false;
+}
+
+// Nothing where the order of both is to be believed.
+std::optional<std::vector<size_t>> other_order(const TraceEvents& one, const TraceEvents& other) {
+  const Living of_one = living_at(one, first_step(one));
+  const Living of_other = living_at(other, first_step(other));
+  if (of_one.size() != of_other.size()) return std::nullopt;
+  std::vector<size_t> as_made(of_one.size());
+  std::iota(as_made.begin(), as_made.end(), size_t{0});
+  if (!any_less(of_one, of_other, as_made)) return std::nullopt;
+  std::optional<std::vector<size_t>> like = likes(one, of_one, other, of_other);
+  if (like && any_less(of_one, of_other, *like)) return std::nullopt;
+  return like;
+}
+
+// A trace that begins with what lives at its first step: that in another order.
+TraceEvents reordered(const TraceEvents& trace, const std::vector<size_t>& order) {
+  TraceEvents out = trace;
+  std::vector<uint32_t> number(trace.storage_count());
+  std::iota(number.begin(), number.end(), uint32_t{0});
+  for (size_t i = 0; i < order.size(); ++i) {
+    number[order[i]] = static_cast<uint32_t>(i);
+    out.events[i] = trace.events[order[i]];
+    out.categories[i] = trace.categories[order[i]];
+  }
+  const auto is_free = [](const TraceEvent& event) { return event.kind == TraceEventKind::free; };
+  for (TraceEvent& event : out.events)
+    if (is_free(event) || event.kind == TraceEventKind::alloc) event.index = number[event.index];
+  for (auto first = out.events.begin(); first != out.events.end();) {
+    first = std::find_if(first, out.events.end(), is_free);
+    const auto last = std::find_if_not(first, out.events.end(), is_free);
+    std::sort(first, last,
+              [](const TraceEvent& a, const TraceEvent& b) { return a.index < b.index; });
+    first = last;
+  }
+  return out;
+}
+
 }  // namespace
+
+bool made_in_other_order(std::span<const TraceEvents* const> traces) {
+  return std::any_of(traces.begin(), traces.end(), [&traces](const TraceEvents* trace) {
+    return other_order(*traces.front(), *trace).has_value();
+  });
+}
 
 std::optional<std::vector<TraceEvents>> with_common_setup(
     std::span<const TraceEvents* const> traces, KeptSetup kept) {
@@ -95,6 +206,9 @@ std::optional<std::vector<TraceEvents>> with_common_setup(
   std::vector<TraceEvents> out;
   for (const TraceEvents* trace : traces)
     out.push_back(shortened(*trace, common, first_step(*trace)));
+  if (kept == KeptSetup::common) return out;
+  for (size_t i = 1; i < out.size(); ++i)
+    if (const auto order = other_order(out.front(), out[i])) out[i] = reordered(out[i], *order);
   return out;
 }
 

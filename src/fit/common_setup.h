@@ -18,6 +18,10 @@ enum class KeptSetup : uint8_t {
   living,  // only what is there when the first step begins
 };
 
+// Whether what lives when the first step begins is the same in all traces and was made in another
+// order: threads that read weights (transformers) take turns as they like. `traces` by batch size.
+bool made_in_other_order(std::span<const formats::TraceEvents* const> traces);
+
 // By batch size: the traces with so much of what is before their first step, so that they can be laid over each
 // other from there on. Nothing where one has no step.
 std::optional<std::vector<formats::TraceEvents>> with_common_setup(

@@ -304,11 +304,14 @@ std::optional<StepProgram> align_steps(const std::vector<Traced>& traces) {
   }
   const bool all_go_on = std::all_of(traces.begin(), traces.end(),
                                      [](const Traced& traced) { return goes_on(*traced.trace); });
-  std::optional<StepProgram> out = all_go_on ? align_parts(traces, steps) : std::nullopt;
+  const bool in_order = !made_in_other_order(pointers(whole));
+  std::optional<StepProgram> out =
+      all_go_on && in_order ? align_parts(traces, steps) : std::nullopt;
   if (out) out->after_steps_left_out = true;
   for (const KeptSetup kept : {KeptSetup::common, KeptSetup::living})
     for (const Parts* parts : {&whole, &steps}) {
       if (out || (parts == &steps && !all_go_on)) continue;
+      if (kept == KeptSetup::common && !in_order) continue;
       const std::optional<Parts> shortened = with_common_setup(pointers(*parts), kept);
       if (shortened) out = align_parts(traces, *shortened);
       if (!out) continue;
@@ -325,11 +328,14 @@ Result<StepProgram> align_as_traced(std::span<const TraceEvents> traces) {
   std::vector<Difference> differences = differences_of(sorted);
   CudnnAnswers cudnn;
   for (const Traced& traced : sorted) cudnn.add(*traced.trace);
-  if (differences.empty()) {
+  const auto as_they_are = [&sorted, &cudnn] {
     StepProgram out = Builder(sorted).run();
-    out.cudnn = std::move(cudnn);
+    out.cudnn = cudnn;
     return out;
-  }
+  };
+  std::vector<const TraceEvents*> each;
+  for (const Traced& traced : sorted) each.push_back(traced.trace);
+  if (differences.empty() && !made_in_other_order(each)) return as_they_are();
   std::vector<StepProgram> apart;
   for (const Traced& traced : sorted) {
     apart.push_back(Builder({&traced, 1}).run());
@@ -340,6 +346,7 @@ Result<StepProgram> align_as_traced(std::span<const TraceEvents> traces) {
     steps->whole = std::move(apart);
     return std::move(*steps);
   }
+  if (differences.empty()) return as_they_are();
   StepProgram out = apart.back();
   out.differences = std::move(differences);
   out.apart = std::move(apart);

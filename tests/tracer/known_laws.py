@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that were called before."""
+"""Operators that were called before, and what the tracer knows of tensors while the program goes
+on."""
+
+import os
+import subprocess
+import sys
 
 from runs import TracerTest, ran
 
@@ -34,3 +39,34 @@ class Known(TracerTest):
         notes = [(said, place) for _, said, place in self.trace("rules").notes]
         said = "the CUDA kernel twice was not run: what it computes has no values"
         self.assertIn((said, "rules.py:13"), notes)
+
+
+class Kept(TracerTest):
+    def test_a_weight_stays_one_whatever_looks_at_it(self):
+        trace = self.trace("frozen-product")
+        self.assertEqual(trace.bytes_of("parameter"), (64 * 96 + 96 + 96 * 32) * 4)
+
+    def test_threads_tell_of_what_each_of_them_makes(self):
+        trace = self.trace("threads")
+        read = sorted((10000 + 1000 * number) * 4 for number in range(200))
+        for op in ("_to_copy", "mul", "add"):
+            setup = trace.sizes(op, phase="setup")
+            self.assertEqual(sorted(size for size in setup if size >= read[0]), read, op)
+        kept = sorted(s.size for s in trace.alive_at("step begins")[0] if s.site.op == "add")
+        self.assertEqual(kept, read)
+        self.assertEqual(trace.bytes_of("parameter"), sum(read) + (64 * 64 + 64) * 4)
+
+    def test_one_operator_at_a_time_is_learnt_from(self):
+        self.passes("two_listeners.py")
+
+    def test_who_looks_where_the_program_is_keeps_nothing_alive(self):
+        self.passes("held_frames.py")
+
+    def passes(self, script):
+        here = os.path.dirname(os.path.abspath(__file__))
+        done = subprocess.run(
+            [sys.executable, "-B", os.path.join(here, script)],
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)

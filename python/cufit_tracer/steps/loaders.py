@@ -23,6 +23,7 @@ def patch_loaders(tracer):
     ):
         for kind in type(self).__mro__:
             loaders.end_generator(kind)
+            loaders.take_iterator(kind)
         batch_size = loaders.keep_made(self, dataset, batch_size, sampler, batch_sampler)
         self._cufit_began = False
         self._cufit_persists = bool(kwargs.get("persistent_workers"))
@@ -30,10 +31,13 @@ def patch_loaders(tracer):
             dataset, shuffle, sampler = loaders.enough(
                 dataset, batch_size, shuffle, sampler, kwargs.get("generator")
             )
+        ahead = kwargs.get("prefetch_factor")
         without_processes(kwargs)
         with loaders.within():
             real(self, dataset, batch_size, shuffle, sampler, batch_sampler, 0, *args, **kwargs)
-        self.num_workers = num_workers  # who makes a loader anew from this one gives it on
+        # Who makes a loader anew from this one gives these on.
+        self.num_workers = num_workers
+        self.prefetch_factor = 2 if num_workers > 0 and ahead is None else ahead
         if batch_size is not None or batch_sampler is not None:
             lengths = tracer.lengths(tracer.source())
             collate = self.collate_fn
@@ -46,6 +50,7 @@ def patch_loaders(tracer):
 
     data.DataLoader.__init__ = init
     data.DataLoader._get_iterator = lambda self: loaders.iterator(self, real_iterator)
+    loaders.taken.add(data.DataLoader)
     data.BatchSampler.__init__ = sampler_init
 
 
@@ -75,7 +80,7 @@ class Loaders:
         self.is_generator = inspect.isgeneratorfunction
         self.tracer, self.data = tracer, tracer.torch.utils.data
         self.Repeated = repeated_class(self.data)
-        self.inside, self.ended = [], set()
+        self.inside, self.ended, self.taken = [], set(), set()
 
     def within(self):
         return Within(self.inside)
@@ -111,6 +116,14 @@ class Loaders:
                     raise
 
         kind.__iter__ = iterate
+
+    # Some make iterators of their own (litdata), of processes where there are workers.
+    def take_iterator(self, kind):
+        real = kind.__dict__.get("_get_iterator")
+        if real is None or kind in self.taken:
+            return
+        self.taken.add(kind)
+        kind._get_iterator = lambda loader: self.iterator(loader, real)
 
     # What the program made, as attributes of the loader; the batch size that it is given.
     def keep_made(self, loader, dataset, batch_size, sampler, batch_sampler):
@@ -184,6 +197,8 @@ class Loaders:
         if loader.worker_init_fn is not None:
             as_worker(loader.worker_init_fn, 0)
         made = as_worker(real_iterator, loader)
+        if not isinstance(made, self.data.dataloader._SingleProcessDataLoaderIter):
+            return made
         # With workers torch asks for the order twice, and once an epoch where they persist.
         if not (loader._cufit_persists and loader._cufit_began):
             made._sampler_iter = iter(made._index_sampler)

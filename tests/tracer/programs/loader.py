@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DataLoader with workers and pinned memory, a validation loop behind each epoch, metrics that
-are collected."""
+"""A DataLoader with workers and pinned memory that makes its iterators itself, a validation loop
+behind each epoch, metrics that are collected."""
+
+import os
 
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, TensorDataset, get_worker_info
+from torch.utils.data import DataLoader, Dataset, TensorDataset, dataloader, get_worker_info
+
+
+MADE_IN = os.getpid()
 
 
 class Pictures(Dataset):
@@ -12,8 +17,17 @@ class Pictures(Dataset):
         return 64
 
     def __getitem__(self, index):
-        assert get_worker_info() is not None
+        # As a worker, and yet without a process of its own.
+        assert get_worker_info() is not None and os.getpid() == MADE_IN
         return torch.full((3, 16, 16), float(index)), index % 10
+
+
+# As litdata's.
+class OfItsOwn(DataLoader):
+    def _get_iterator(self):
+        if self.num_workers == 0:
+            return dataloader._SingleProcessDataLoaderIter(self)
+        return dataloader._MultiProcessingDataLoaderIter(self)
 
 
 def evaluate(model, loader):
@@ -29,9 +43,10 @@ def evaluate(model, loader):
 
 
 torch.manual_seed(0)
-train = DataLoader(
+train = OfItsOwn(
     Pictures(), batch_size=8, shuffle=True, num_workers=2, pin_memory=True, persistent_workers=True
 )
+assert train.num_workers == 2 and train.prefetch_factor == 2  # what PyTorch takes with workers
 check = DataLoader(
     TensorDataset(torch.zeros(40, 3, 16, 16), torch.zeros(40, dtype=torch.int64)), batch_size=16
 )

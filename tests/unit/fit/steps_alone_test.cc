@@ -95,6 +95,28 @@ TEST(StepsAlone, ABlockThatServesTheStepsIsNoPeakBeforeThem) {
   for (const uint64_t batch : {3, 6}) EXPECT_EQ(allocated(program, batch), allocated(neither, batch));
 }
 
+// Weights that threads read, in the order in which they come to it.
+TraceWriter read_by_threads(uint64_t batch, std::vector<uint64_t> mib) {
+  TraceWriter out(batch);
+  const Sites s = write_sites(out);
+  for (const uint64_t size : mib)
+    out.category(out.alloc(size * k_mib, s.weight), StorageCategory::parameter);
+  for (int i = 0; i < 3; ++i) write_step(out, s, batch, 0, i == 0);
+  out.end();
+  return out;
+}
+
+TEST(StepsAlone, WeightsThatThreadsReadDoNotGrowWithTheBatch) {
+  const StepProgram mixed =
+      aligned({read_by_threads(6, {64, 2, 512, 8}), read_by_threads(12, {2, 512, 8, 64})}).value();
+  const StepProgram alike =
+      aligned({read_by_threads(6, {64, 2, 512, 8}), read_by_threads(12, {64, 2, 512, 8})}).value();
+  EXPECT_TRUE(mixed.differences.empty());
+  EXPECT_TRUE(mixed.extrapolates());
+  for (const uint64_t batch : {1, 6, 9, 12, 100})
+    EXPECT_EQ(allocated(mixed, batch), allocated(alike, batch)) << batch;
+}
+
 TEST(StepsAlone, StepsThatDifferPartTraces) {
   TraceWriter other(12);
   const Sites s = write_sites(other);
