@@ -47,6 +47,7 @@ RUNS = {
     "spawn-8": ("ranks.py", ["spawn"], {"WORLD": "8", "RANK": "last"}),
     "processes-2": ("ranks.py", ["processes"], {"WORLD": "2", "RANK": "last"}),
     "asked-64": ("ranks.py", [], {"WORLD": "64"}),
+    "checkpointed": ("checkpointed.py", [], {}),
     "saving": ("saving.py", [], {}),
     "devices": ("devices.py", [], {}),
     "made-anew": ("made_anew.py", [], {}),

@@ -31,6 +31,7 @@ class AfterSteps(Iterators, Evaluations, FilesApart, Growth):
         # No DataLoader feeds the steps: where the next would begin, the lines that evaluate are
         # run.
         self.by_hand = False
+        self.temporary, self.moving = set(), False  # files that were made; one gets another name
         self.left = False  # the trace ends; nothing of that is the program's doing
         # Iterators that gave a batch and have more: the order in which their loaders were made.
         self.live = weakref.WeakKeyDictionary()

@@ -4,6 +4,7 @@
 import errno
 import io
 import os
+import shutil
 import sys
 import tempfile
 import threading
@@ -73,7 +74,9 @@ class FilesApart:
             and within(os.path.abspath(os.fsdecode(args[0])), tempfile.gettempdir())
         ):
             return  # tempfile.mkdtemp
-        if event in self.CHANGES or event == "open" and self.writes(*args):
+        if event == "open" and self.makes_temporary(*args):
+            self.temporary.add(os.path.abspath(os.fsdecode(args[0])))
+        if event in self.CHANGES and not self.moving or event == "open" and self.writes(*args):
             if self.running:
                 raise BlockEnds("it would change something outside (%s)" % event)
             self.leave()
@@ -90,6 +93,59 @@ class FilesApart:
             or within(path, self.tracer.wanted["SCRATCH"])
             or flags & os.O_EXCL
             and within(path, tempfile.gettempdir())
+        )
+
+    # As tempfile does.
+    def makes_temporary(self, path, mode, flags):
+        return (
+            isinstance(flags, int)
+            and flags & self.WRITES
+            and flags & os.O_EXCL
+            and isinstance(path, (str, bytes))
+            and within(os.path.abspath(os.fsdecode(path)), tempfile.gettempdir())
+        )
+
+    # A file that was made behind the steps gets another name, as who saves does in the end: it goes
+    # to the scratch folder, where it is found by that name.
+    def keep_renamed_apart(self, scratch, moved):
+        def renaming(function):
+            def rename(src, dst, *args, **kwargs):
+                if not isinstance(src, (str, bytes, os.PathLike)) or args or kwargs:
+                    return function(src, dst, *args, **kwargs)
+                path = os.path.abspath(os.fsdecode(src))
+                if path in self.temporary and path not in moved:
+                    self.moving = True
+                    try:
+                        apart = os.path.join(scratch, "moved-%d" % len(moved))
+                        shutil.copyfile(path, apart)
+                        os.remove(path)
+                    finally:
+                        self.moving = False
+                    moved[path] = apart
+                if path not in moved:
+                    return function(src, dst)
+                moved[os.path.abspath(os.fsdecode(dst))] = moved.pop(path)
+                return dst if function is move else None
+
+            return rename
+
+        # Of one that lies there nothing else is to be done, either.
+        def leaving(function, forget):
+            def change(path, *args, **kwargs):
+                known = isinstance(path, (str, bytes, os.PathLike))
+                path_there = os.path.abspath(os.fsdecode(path)) if known else None
+                if path_there not in moved:
+                    return function(path, *args, **kwargs)
+                if forget:
+                    del moved[path_there]
+
+            return change
+
+        os.chmod, os.utime = leaving(os.chmod, False), leaving(os.utime, False)
+        os.remove, os.unlink = leaving(os.remove, True), leaving(os.unlink, True)
+        move = shutil.move
+        os.rename, os.replace, shutil.move = (
+            renaming(function) for function in (os.rename, os.replace, move)
         )
 
     # What is opened to be written is made in the scratch folder, and found there again; folders are
@@ -154,6 +210,7 @@ class FilesApart:
                 return []
             return real_listdir(path)
 
+        self.keep_renamed_apart(scratch, moved)
         builtins.open = io.open = opened
         os.mkdir, os.makedirs, os.listdir = mkdir, makedirs, listdir
         for module, name in self.WRITERS:
