@@ -145,12 +145,29 @@ uint64_t of_another_rank(const StepProgram& program) {
   return std::min(parse_uint(program.fact("ddp_buckets")).value_or(0), k_most);
 }
 
+// Of what was left out, at another batch size: between those of the traces on a line, below them as
+// of the smallest, beyond them on the line through the last two, or in measure where it is one.
+uint64_t more_reserved(const LeftOut& left_out, uint64_t batch) {
+  const std::vector<LeftOut::More>& known = left_out.more_reserved;
+  if (known.empty()) return 0;
+  if (batch <= known.front().batch) return known.front().bytes;
+  size_t next = 1;
+  while (next + 1 < known.size() && known[next].batch < batch) ++next;
+  const LeftOut::More low = known.size() > 1 ? known[next - 1] : LeftOut::More();
+  const LeftOut::More high = known.size() > 1 ? known[next] : known.front();
+  const double slope = std::max(0.0, double(high.bytes) - double(low.bytes)) /
+                       double(high.batch - low.batch);
+  const double bytes = double(low.bytes) + slope * double(batch - low.batch);
+  return static_cast<uint64_t>(
+      std::max(std::min(bytes, 0x1p45), batch > high.batch ? double(high.bytes) : 0.0));
+}
+
 // The upper values: what nobody sees comes off the capacity, so that what fits has room for it.
 void fill_upper(const Requests& requests, const Setup& setup, const knowledge::Knowledge& knowledge,
                 Prediction& out) {
   const uint64_t elsewhere = of_another_rank(requests.program);
   const uint64_t unseen = unseen_reserved(requests.program, knowledge, out.peak_reserved) +
-                          elsewhere + requests.program.left_out.more_reserved;
+                          elsewhere + more_reserved(requests.program.left_out, out.batch);
   Setup less = setup;
   if (setup.capacity != 0) less.capacity = setup.capacity > unseen ? setup.capacity - unseen : 1;
   // Larger workspaces can mean less reserved memory: what they leave serves other requests.
@@ -243,9 +260,9 @@ void measure_left_out(StepProgram& program, const Setup& setup) {
       if (all->peak_allocated <= out.allocated) continue;
       out.deciding = i;
       out.allocated = all->peak_allocated;
-    } else if (all->peak_reserved_upper > rest->peak_reserved_upper) {
-      out.more_reserved =
-          std::max(out.more_reserved, all->peak_reserved_upper - rest->peak_reserved_upper);
+    } else {
+      const uint64_t all_bytes = all->peak_reserved_upper, rest_bytes = rest->peak_reserved_upper;
+      out.more_reserved.push_back({batch, all_bytes > rest_bytes ? all_bytes - rest_bytes : 0});
     }
   }
   program.left_out = out;

@@ -89,7 +89,11 @@ struct LeftOut {
   // Of StepProgram::whole: the one whose peak is in what was left out; SIZE_MAX: there is none.
   size_t deciding = SIZE_MAX;
   uint64_t allocated = 0;      // its peak: no other batch size is taken to need less
-  uint64_t more_reserved = 0;  // what a whole trace reserves more than the rest of it
+  // What a whole trace reserves more than the rest of it, by batch size, ascending.
+  struct More {
+    uint64_t batch = 0, bytes = 0;
+  };
+  std::vector<More> more_reserved;
 };
 
 struct StepProgram {

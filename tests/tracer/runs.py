@@ -62,6 +62,7 @@ RUNS = {
     "gan": ("gan.py", [], {}),
     "older_names": ("older_names.py", [], {}),
     "lengths": ("lengths.py", [], {"SEQ": "48"}),
+    "drawn": ("drawn.py", [], {}),
     "varied-objects": ("varied.py", ["objects"], {}),
     "varied-sampler": ("varied.py", ["sampler"], {}),
     "varied-packed": ("varied.py", ["packed"], {}),

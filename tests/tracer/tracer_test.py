@@ -35,7 +35,7 @@ WITHOUT_GOLDEN = {"saving", "any-length", "any-length-hurried", "waiting", "wait
 WITHOUT_GOLDEN.add("threads")
 WITHOUT_GOLDEN |= {"graph-pools"}  # what Python still releases at its end
 WITHOUT_GOLDEN |= {
-    name for name, run in RUNS.items() if {"ranks.py", "varied.py"} & {run[0], *run[1]}
+    name for name, run in RUNS.items() if {"ranks.py", "varied.py", "drawn.py"} & {run[0], *run[1]}
 }
 
 

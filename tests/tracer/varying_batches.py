@@ -45,3 +45,9 @@ class VaryingBatches(TracerTest):
             self.assertGreater(part, width * FLOAT)
         whole = longest * batch * width * FLOAT
         self.assertIn(whole, trace.sizes("new_zeros") + trace.sizes("zeros"))
+
+    def test_sizes_that_are_drawn_every_so_many_steps_are_seen(self):
+        trace = self.trace("drawn")
+        wanted = [2 * 3 * size * size * FLOAT for size in (16, 24, 40)]
+        self.assertEqual(sorted(set(trace.sizes("_to_copy")) & set(wanted)), wanted)
+        self.assertGreater(self.steps(trace), 12)

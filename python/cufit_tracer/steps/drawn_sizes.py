@@ -17,10 +17,22 @@ def draws_later(frame):
         if users_file(code.co_filename) and not code.co_name.startswith("<l"):
             body, _ = around(code, frame.f_lineno, False)
             if body is not None:
-                names = names_of(frame)
+                names = {k: value for k, value in names_of(frame).items() if is_plain(value)}
                 return any(draws(block.body) for block in reached_later(body, names))
         frame = frame.f_back
     return False
+
+
+# Numbers and texts, and settings made of them: to ask these runs nothing of the program's.
+def is_plain(value):
+    if value is None or type(value) in (bool, int, float, str):
+        return True
+    of = value if type(value) is dict else getattr(value, "__dict__", None)
+    return (
+        type(of) is dict
+        and len(of) < 200
+        and all(one is None or type(one) in (bool, int, float, str) for one in of.values())
+    )
 
 
 def draws(statements):
