@@ -131,6 +131,7 @@ uint64_t unseen_reserved(const StepProgram& program, const knowledge::Knowledge&
   also(calls(program, "conv") || calls(program, "rnn"), "reserved_with_cudnn");
   also(calls(program, k_waits_for_event), "reserved_with_recorded_streams");
   also(program.fact("compiled") == "1", "reserved_compiled");
+  also(program.fact("graphs_left_out") == "1", "reserved_with_graphs_left_out");
   also(std::any_of(program.notes.begin(), program.notes.end(),
                    [&](const Note& note) { return program.text(note.kind) == "sizes_vary"; }),
        "reserved_of_varying_sizes");

@@ -31,6 +31,7 @@ RUNS = {
     "threads": ("threads.py", [], {}),
     "compiled": ("compiled.py", [], {}),
     "sparse": ("sparse.py", [], {}),
+    "sparse-gradients": ("sparse_gradients.py", [], {}),
     "grouped": ("grouped.py", [], {}),
     "pinned": ("pinned.py", [], {}),
     "loader": ("loader.py", [], {"BATCH": "24"}),

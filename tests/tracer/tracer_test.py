@@ -32,7 +32,7 @@ VERSION = "2.11.0"  # of expected/
 # Whose notes hold names made at random; whose traces are long, or end at another operator each
 # time.
 WITHOUT_GOLDEN = {"saving", "any-length", "any-length-hurried", "waiting", "waiting-busily"}
-WITHOUT_GOLDEN.add("threads")
+WITHOUT_GOLDEN |= {"threads", "sparse-gradients"}
 WITHOUT_GOLDEN |= {"graph-pools"}  # what Python still releases at its end
 WITHOUT_GOLDEN |= {
     name for name, run in RUNS.items() if {"ranks.py", "varied.py", "drawn.py"} & {run[0], *run[1]}
@@ -161,6 +161,11 @@ class Kernels(TracerTest):
         self.assertEqual(len(calls), 3 * len(backward) // 2 + len(calls) - 3 * len(backward) // 2)
         self.assertEqual({numbers[1] for numbers in calls}, {2, 3}, "LSTM and GRU")
         self.assertIn(6488064, self.trace("recurrent").sizes("empty"), "the state of dropout")
+
+    # All places and all values, one behind the other: 8 bytes each, and 16 values of 4.
+    def test_sparse_gradients_of_two_uses_are_joined(self):
+        joined = self.trace("sparse-gradients").sizes("cat", phase="backward")
+        self.assertEqual(sorted(set(joined)), [(300 + 500) * 8, (300 + 500) * 16 * FLOAT])
 
     def test_sums_of_norms_over_many_rows(self):
         trace = self.trace("embedding")

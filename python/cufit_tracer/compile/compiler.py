@@ -128,6 +128,8 @@ class Compiler:
             said = "what CUDA graphs keep and the search for kernels takes is not counted"
             said = "torch.compile: %s left out; %s" % (", ".join(sorted(left_out)), said)
             self.tracer.file.note("assumed", said, self.tracer.source())
+            if any("cudagraphs" in name for name in left_out):
+                self.tracer.file.fact("graphs_left_out", 1)
         out = {name: value for name, value in kwargs.items() if name not in ("mode", "options")}
         options = {name: value for name, value in options.items() if name not in left_out}
         return dict(out, options=options) if options else out

@@ -70,6 +70,7 @@ class GradientSums:
             not isinstance(into, self.FakeTensor)
             or not isinstance(more, self.FakeTensor)
             or into.shape != more.shape
+            or into.layout is not self.torch.strided
         ):
             return False
         holders = (

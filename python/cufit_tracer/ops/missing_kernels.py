@@ -21,7 +21,11 @@ def kernels_by_operator(tracer):
         sparse_kernels(tracer),
     ):
         found.update(kernels)
-    found = {getattr(aten, n).default: kernel for n, kernel in found.items() if hasattr(aten, n)}
+    found = {
+        getattr(getattr(aten, name), overload or "default"): kernel
+        for name, overload, kernel in ((*n.partition(".")[::2], found[n]) for n in found)
+        if hasattr(aten, name)
+    }
     for name in ("mm", "bmm", "addmm", "baddbmm"):
         for overload in ("dtype", "dtype_out"):
             if hasattr(getattr(aten, name), overload):

@@ -56,7 +56,10 @@ class Operators:
         def sparse(tensors):
             return any(t.layout is not torch.strided for t in tensors)
 
-        when = {aten.mm.default: sparse, aten.addmm.default: sparse}
+        def all_sparse(tensors):
+            return all(t.layout is torch.sparse_coo for t in tensors)
+
+        when = {aten.mm.default: sparse, aten.addmm.default: sparse, aten.add.Tensor: all_sparse}
         if hasattr(aten, "_grouped_mm"):
             when[aten._grouped_mm.default] = lambda tensors: tensors[0].dtype != torch.bfloat16
         return when

@@ -42,7 +42,24 @@ def sparse_kernels(tracer):
     def multiplied(into, sparse, dense, beta=1, alpha=1):
         return product(sparse, dense)
 
-    return {"_coalesce": coalesce, "_sparse_addmm": multiplied, "mm": product, "addmm": multiplied}
+    # Gradients of a table that is looked up twice: all places and values, one behind the other.
+    def total(a, b, alpha=1):
+        values = b._values() if alpha == 1 else b._values() * alpha
+        return torch.sparse_coo_tensor(
+            torch.cat([a._indices(), b._indices()], 1),
+            torch.cat([a._values(), values]),
+            a.shape,
+            is_coalesced=False,
+            check_invariants=False,
+        )
+
+    return {
+        "add.Tensor": total,
+        "_coalesce": coalesce,
+        "_sparse_addmm": multiplied,
+        "mm": product,
+        "addmm": multiplied,
+    }
 
 
 # A sparse tensor of the CPU, on the GPU.
