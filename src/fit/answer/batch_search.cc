@@ -50,7 +50,8 @@ std::optional<uint64_t> next_batch(std::span<const CurvePoint> points, uint64_t 
   while (high + 1 < points.size() && points[high].batch < (bad != 0 ? bad : UINT64_MAX)) ++high;
   const std::optional<double> line =
       meets(points[high - 1], points[high], double(capacity) * k_below_line);
-  const uint64_t lowest = good != 0 ? good + 1 : std::max<uint64_t>(1, points[0].batch / k_furthest);
+  const uint64_t lowest = good != 0 ? good + std::max<uint64_t>(1, good / k_near_part)
+                                     : std::max<uint64_t>(1, points[0].batch / k_furthest);
   const uint64_t highest =
       bad != 0 ? bad - 1 : std::min(k_highest, points.back().batch * k_furthest);
   if (lowest > highest) return std::nullopt;

@@ -51,6 +51,12 @@ TEST(BatchSearch, FindsTheLargestOfAStair) {
   EXPECT_GE(found, 40u);
 }
 
+// Where the line says less than what fits already, one sample more would tell nothing.
+TEST(BatchSearch, TakesStepsThatTell) {
+  const CurvePoint points[] = {point(128, 3000, 7000), point(225, 6900, 7000), point(256, 8000, 7000)};
+  EXPECT_EQ(next_batch(points, 7000), 243u);
+}
+
 TEST(BatchSearch, GoesOnWhereALargerBatchTookNoMore) {
   const CurvePoint falling[] = {point(8, 1000, 5000), point(16, 900, 5000)};
   EXPECT_EQ(next_batch(falling, 5000), 32u);
