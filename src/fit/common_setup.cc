@@ -109,7 +109,7 @@ SiteNames names_of(const TraceEvents& trace, const TraceEvent& event) {
 
 // Takes the first of those at a key; SIZE_MAX where none is left.
 template <class Key>
-size_t take(std::map<Key, std::vector<size_t>>& from, const Key& key) {
+size_t take_storage(std::map<Key, std::vector<size_t>>& from, const Key& key) {
   const auto found = from.find(key);
   if (found == from.end() || found->second.empty()) return SIZE_MAX;
   const size_t out = found->second.back();
@@ -128,7 +128,7 @@ std::optional<std::vector<size_t>> likes(const TraceEvents& one, const Living& o
   std::vector<size_t> out;
   out.reserve(of_one.size());
   for (const TraceEvent* event : of_one)
-    out.push_back(take(same, {names_of(one, *event), event->bytes}));
+    out.push_back(take_storage(same, {names_of(one, *event), event->bytes}));
   std::vector<bool> taken(of_other.size());
   for (const size_t like : out)
     if (like != SIZE_MAX) taken[like] = true;
@@ -136,7 +136,7 @@ std::optional<std::vector<size_t>> likes(const TraceEvents& one, const Living& o
   for (size_t i = of_other.size(); i-- > 0;)
     if (!taken[i]) left[names_of(other, *of_other[i])].push_back(i);
   for (size_t i = 0; i < out.size(); ++i) {
-    if (out[i] == SIZE_MAX) out[i] = take(left, names_of(one, *of_one[i]));
+    if (out[i] == SIZE_MAX) out[i] = take_storage(left, names_of(one, *of_one[i]));
     if (out[i] == SIZE_MAX) return std::nullopt;
   }
   return out;
