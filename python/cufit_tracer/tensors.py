@@ -2,6 +2,8 @@
 """What a tensor is like: sizes, strides, formats."""
 
 import collections.abc
+import itertools
+import types
 
 
 def tensors_within(torch, value, deep=8):
@@ -15,19 +17,38 @@ def tensors_within(torch, value, deep=8):
 
 
 # The same of a batch, which may be an object of the program's own: a data class, or a graph of
-# torch_geometric (whose keys() name what it holds).
-def tensors_of_batch(torch, value, deep=4):
+# torch_geometric (whose keys() name what it holds). What cannot be read holds none. An object may
+# refer to all of the program: no more than some of what it leads to is looked at.
+def tensors_of_batch(torch, value, deep=4, left=None):
     if isinstance(value, collections.abc.Mapping):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         items = value if deep else ()
-    elif isinstance(value, torch.Tensor) or not deep or isinstance(value, torch.nn.Module):
+    elif isinstance(value, (torch.Tensor, torch.nn.Module, type, types.ModuleType)) or not deep:
         return tensors_within(torch, value)
-    elif callable(getattr(value, "keys", None)) and hasattr(value, "__getitem__"):
-        items = [value[key] for key in value.keys()]
     else:
-        items = list(getattr(value, "__dict__", {}).values())
-    return [tensor for item in items for tensor in tensors_of_batch(torch, item, deep - 1)]
+        left = [MOST_PARTS] if left is None else left
+        items = parts_of(value)
+    out = []
+    for item in items:
+        if left is not None:
+            left[0] -= 1
+            if left[0] < 0:
+                break
+        out += tensors_of_batch(torch, item, deep - 1, left)
+    return out
+
+
+MOST_PARTS = 4096
+
+
+def parts_of(value):
+    try:
+        if callable(getattr(value, "keys", None)) and hasattr(value, "__getitem__"):
+            return [value[key] for key in itertools.islice(value.keys(), MOST_PARTS)]
+        return list(itertools.islice(getattr(value, "__dict__", {}).values(), MOST_PARTS))
+    except Exception:
+        return []
 
 
 def elements(shape):

@@ -99,6 +99,8 @@ std::vector<const TraceEvent*> living_at(const TraceEvents& trace, size_t begin)
 }
 
 using Living = std::vector<const TraceEvent*>;
+// No program has more when it begins; each is kept with its names.
+constexpr size_t k_most_living = 1u << 20;
 using SiteNames = std::tuple<std::string_view, std::string_view, std::string_view, int, uint64_t>;
 
 SiteNames names_of(const TraceEvents& trace, const TraceEvent& event) {
@@ -121,7 +123,7 @@ size_t take_storage(std::map<Key, std::vector<size_t>>& from, const Key& key) {
 // same place of the program, else the next of that place. Nothing where places differ.
 std::optional<std::vector<size_t>> likes(const TraceEvents& one, const Living& of_one,
                                          const TraceEvents& other, const Living& of_other) {
-  if (of_one.size() != of_other.size()) return std::nullopt;
+  if (of_one.size() != of_other.size() || of_one.size() > k_most_living) return std::nullopt;
   std::map<std::pair<SiteNames, uint64_t>, std::vector<size_t>> same;
   for (size_t i = of_other.size(); i-- > 0;)
     same[{names_of(other, *of_other[i]), of_other[i]->bytes}].push_back(i);
@@ -162,14 +164,18 @@ std::optional<std::vector<size_t>> other_order(const TraceEvents& one, const Tra
   return like;
 }
 
-// A trace that begins with what lives at its first step: that in another order.
+// A trace in front of whose first step nothing is but what lives there, and marks: that in another
+// order.
 TraceEvents reordered(const TraceEvents& trace, const std::vector<size_t>& order) {
   TraceEvents out = trace;
   std::vector<uint32_t> number(trace.storage_count());
   std::iota(number.begin(), number.end(), uint32_t{0});
+  std::vector<size_t> places;  // of the storages' events
+  for (size_t i = 0; places.size() < order.size(); ++i)
+    if (trace.events[i].kind == TraceEventKind::alloc) places.push_back(i);
   for (size_t i = 0; i < order.size(); ++i) {
     number[order[i]] = static_cast<uint32_t>(i);
-    out.events[i] = trace.events[order[i]];
+    out.events[places[i]] = trace.events[places[order[i]]];
     out.categories[i] = trace.categories[order[i]];
   }
   const auto is_free = [](const TraceEvent& event) { return event.kind == TraceEventKind::free; };

@@ -16,6 +16,10 @@ class Masks(TracerTest):
         self.trace("masks")
         self.assertEqual(ran["masks"].out.split()[0], "200")
 
+    def test_a_mask_that_is_written_into_holds_what_nobody_knows(self):
+        self.trace("unknown")
+        self.assertEqual(ran["unknown"].out.split(), ["0", "50", "200"])
+
 
 class Frozen(TracerTest):
     def test_weights_and_buffers_from_the_cpu_are_no_inputs(self):

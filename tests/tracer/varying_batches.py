@@ -2,7 +2,7 @@
 """Batches of varying size (programs/varied.py): what is told of those that come, or more steps in
 their place. Tests of tracer_test.py."""
 
-from runs import TracerTest
+from runs import TracerTest, ran
 
 FLOAT = 4
 
@@ -27,6 +27,12 @@ class VaryingBatches(TracerTest):
             starts.append(starts[-1] + 3 + starts[-1] % 5)
         self.assertEqual(len(told), len(starts) - 1)
         self.assertEqual([sizes[1] for sizes in told], [b - a for a, b in zip(starts, starts[1:])])
+
+    # They come of the program itself: who fetches one that it did not put there waits for ever.
+    def test_batches_of_data_without_a_length_are_not_fetched(self):
+        trace = self.trace("varied-fed")
+        self.assertGreater(len(trace.calls_of("batch_given")), 2)
+        self.assertEqual(ran["varied-fed"].out, "")
 
     def test_more_steps_are_traced_where_none_is_like_another(self):
         trace = self.trace("varied-packed")

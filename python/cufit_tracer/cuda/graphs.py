@@ -39,7 +39,8 @@ class Pools:
             return
         tracer = self.tracer
         site = tracer.file.site("graph_pool_released", "", tracer.source(), tracer.phase)
-        tracer.file.call(site, [name])
+        # Of no operator that is under way: graphs go where Python collects them.
+        type(tracer.file).call(tracer.file, site, [name])
 
 
 def patch_graphs(tracer):

@@ -20,7 +20,7 @@ class KeptElements:
             return
         (at, mask), rows = given[0], args[2]
         if rows.dim() == args[0].dim() - mask.dim() + 1 and rows.shape[at] != 1:
-            mask._cufit_holds = rows.shape[at]
+            mask._cufit_holds = rows.shape[at], version(mask)
 
     # What the operator returns: the result, or values for it. None: not known.
     def with_all(self, func, args, kwargs):
@@ -68,16 +68,23 @@ class KeptElements:
         value = self.shadows.of(mask)
         if value is not None:
             return torch.nonzero(value)
-        holds = getattr(mask, "_cufit_holds", None)
-        if holds is not None:
-            return torch.nonzero(torch.ones(mask.shape, dtype=torch.bool))[:holds]
-        self.tell_kept(func)
-        if none_holds(mask):
-            return torch.zeros((0, mask.dim()), dtype=torch.int64)
+        holds, of_version = getattr(mask, "_cufit_holds", (None, None))
+        if holds is None or of_version != version(mask):
+            self.tell_kept(func)
+            holds = 0 if none_holds(mask) else mask.numel()
         if mask.numel() <= self.tracer.SHADOW_ELEMENTS:
-            return torch.nonzero(torch.ones(mask.shape, dtype=torch.bool))
+            return torch.nonzero(torch.ones(mask.shape, dtype=torch.bool))[:holds]
+        if holds == 0:
+            return torch.zeros((0, mask.dim()), dtype=torch.int64)
         with self.fake:
-            return torch.empty((mask.numel(), mask.dim()), dtype=torch.int64, device="cuda")
+            return torch.empty(
+                (min(holds, mask.numel()), mask.dim()), dtype=torch.int64, device="cuda"
+            )
+
+
+# What is written into a tensor or a view of it makes another. Made in inference mode it has none.
+def version(mask):
+    return None if mask.is_inference() else mask._version
 
 
 # How many of a mask without values hold: all; of those that ask which elements equal a number, the

@@ -224,7 +224,7 @@ class Operators:
         torch, aten, fake = self.torch, self.aten, isinstance(out, self.FakeTensor)
         small = fake and out.numel() <= self.tracer.SHADOW_ELEMENTS
         if values is None and func in self.alike and small and not out.dtype.is_floating_point:
-            like = torch.empty(1, dtype=args[0].dtype).expand(args[0].shape)
+            like = torch.empty((), dtype=args[0].dtype).expand(args[0].shape)
             values = func(like, *args[1:], **without_device(torch, kwargs))
         if func is aten.eq.Scalar and values is None and fake:
             out._cufit_equals = weakref.ref(args[0]), args[1]

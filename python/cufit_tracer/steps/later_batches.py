@@ -94,8 +94,10 @@ class LaterBatches:
     def fetch(self, iterator, given, keep, real_next):
         _, samples, batch = loader_of(iterator)
         left = self.MOST
+        if not samples:
+            return
         if isinstance(batch, int):
-            if not samples or samples < batch:
+            if samples < batch:
                 return
             left = min(left, samples // batch - given % (samples // batch))
         out, read = [], 0

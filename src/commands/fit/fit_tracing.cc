@@ -96,8 +96,9 @@ class FitTracing : private TraceRuns {
       const std::vector<TraceEvents>& traces = out_.traces.plain;
       if (traces.size() < 2) return {};
       CUFIT_TRY(batch, plan_.next_batch(out_.traces));
-      if (!batch || !fit::worth_its_work(*batch, length(traces.front()), length(traces.back())))
-        return {};
+      std::vector<fit::TraceLength> lengths;
+      for (const TraceEvents& trace : traces) lengths.push_back(length(trace));
+      if (!batch || !fit::worth_its_work(*batch, lengths)) return {};
       CUFIT_TRY(good, trace_again(*batch, "more_batch_failed"));
       if (!good) return {};
     }

@@ -28,7 +28,12 @@ std::optional<double> meets(const CurvePoint& low, const CurvePoint& high, doubl
 
 }  // namespace
 
-bool worth_its_work(uint64_t batch, TraceLength low, TraceLength high) {
+bool worth_its_work(uint64_t batch, std::span<const TraceLength> traced) {
+  if (traced.empty()) return false;
+  const auto [least, most] = std::minmax_element(
+      traced.begin(), traced.end(),
+      [](const TraceLength& a, const TraceLength& b) { return a.batch < b.batch; });
+  const TraceLength low = *least, high = *most;
   double events = double(high.events);
   if (high.events > low.events && high.batch > low.batch && batch > high.batch)
     events += double(high.events - low.events) / double(high.batch - low.batch) *

@@ -14,12 +14,12 @@ namespace cufit::fit {
 // Traces beside the usual ones that such a program is worth.
 constexpr size_t k_most_traces_more = 3;
 
-// Whether a trace at `batch` is no more work than that, going by those of two other sizes.
+// Whether a trace at `batch` is no more work than that, going by those of other sizes, in any order.
 struct TraceLength {
   uint64_t batch = 0;
   size_t events = 0;
 };
-bool worth_its_work(uint64_t batch, TraceLength low, TraceLength high);
+bool worth_its_work(uint64_t batch, std::span<const TraceLength> traced);
 
 // `points`: those that were traced, by batch size, each answered below `capacity` bytes. Nullopt:
 // the largest that fits and the smallest that does not are near each other, or nothing can be told.

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches of varying size: `objects` of the program's own (graphs), those of a `sampler` of its
-own, `packed` sequences of any length."""
+own, `packed` sequences of any length, and those that the loop itself has `fed`."""
 
+import queue
 import sys
 from dataclasses import dataclass
 
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, IterableDataset
 
 
 @dataclass
@@ -50,6 +51,20 @@ class ByLength:
             at += count
 
 
+class Fed(IterableDataset):
+    def __iter__(self):
+        while not fed.empty():
+            yield fed.get()
+        print("would wait")
+
+
+def feeding(loader):
+    batches = iter(loader)
+    for size in sizes:
+        fed.put((torch.ones(size, 8), size))
+        yield next(batches)
+
+
 def graphs(count):
     return torch.ones(count, 8), torch.arange(2 * 3 * count).reshape(2, -1) % count
 
@@ -68,6 +83,9 @@ sizes = [4 + 11 * i % 31 for i in range(240)]
 items = [graphs(n) if what == "objects" else torch.ones(n, 8) for n in sizes]
 if what == "sampler":
     loader = DataLoader(items, batch_sampler=ByLength(), collate_fn=together)
+elif what == "fed":
+    fed = queue.Queue()
+    loader = feeding(DataLoader(Fed(), batch_size=None))
 else:
     loader = DataLoader(items, 6, shuffle=True, collate_fn=together)
 model = (

@@ -96,8 +96,9 @@ TEST(StepsAlone, ABlockThatServesTheStepsIsNoPeakBeforeThem) {
 }
 
 // Weights that threads read, in the order in which they come to it.
-TraceWriter read_by_threads(uint64_t batch, std::vector<uint64_t> mib) {
+TraceWriter read_by_threads(uint64_t batch, std::vector<uint64_t> mib, bool marked = false) {
   TraceWriter out(batch);
+  if (marked) out.mark(TraceMark::step_ends);
   const Sites s = write_sites(out);
   for (const uint64_t size : mib)
     out.category(out.alloc(size * k_mib, s.weight), StorageCategory::parameter);
@@ -115,6 +116,17 @@ TEST(StepsAlone, WeightsThatThreadsReadDoNotGrowWithTheBatch) {
   EXPECT_TRUE(mixed.extrapolates());
   for (const uint64_t batch : {1, 6, 9, 12, 100})
     EXPECT_EQ(allocated(mixed, batch), allocated(alike, batch)) << batch;
+}
+
+// No tracer writes it: a file may.
+TEST(StepsAlone, AMarkInFrontOfWeightsDoesNotMixThem) {
+  const StepProgram marked = aligned({read_by_threads(6, {64, 2, 512, 8}, true),
+                                      read_by_threads(12, {2, 512, 8, 64}, true)})
+                                 .value();
+  const StepProgram plain =
+      aligned({read_by_threads(6, {64, 2, 512, 8}), read_by_threads(12, {2, 512, 8, 64})}).value();
+  for (const uint64_t batch : {1, 6, 9, 12, 100})
+    EXPECT_EQ(allocated(marked, batch), allocated(plain, batch)) << batch;
 }
 
 TEST(StepsAlone, StepsThatDifferPartTraces) {

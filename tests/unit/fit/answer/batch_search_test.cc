@@ -72,9 +72,13 @@ TEST(BatchSearch, AsksForNothingWhereNothingCanBeTold) {
 }
 
 TEST(BatchSearch, LeavesTracesThatGrowTooLong) {
-  EXPECT_TRUE(worth_its_work(1000, {8, 50000}, {16, 50000}));
-  EXPECT_TRUE(worth_its_work(64, {8, 30000}, {16, 60000}));
-  EXPECT_FALSE(worth_its_work(256, {8, 30000}, {16, 60000}));
+  const TraceLength flat[] = {{8, 50000}, {16, 50000}}, rising[] = {{8, 30000}, {16, 60000}};
+  EXPECT_TRUE(worth_its_work(1000, flat));
+  EXPECT_TRUE(worth_its_work(64, rising));
+  EXPECT_FALSE(worth_its_work(256, rising));
+  // The last that was traced need not be the largest.
+  const TraceLength back[] = {{64, 240000}, {128, 380000}, {32, 120000}};
+  EXPECT_FALSE(worth_its_work(200, back));
 }
 
 }  // namespace batch_search_test
