@@ -203,7 +203,9 @@ class Programs(TracerTest):
     def test_what_is_saved_comes_back(self):
         lines = ran["saving"].out.splitlines()
         self.assertEqual(lines, ["%d (512, 512) False" % step for step in range(3)])
-        self.assertTrue(any("was not done" in said for _, said, _ in self.trace("saving").notes))
+        said = [said for _, said, _ in self.trace("saving").notes if "was not done" in said]
+        self.assertTrue(any("best.pt" in one for one in said), said)
+        self.assertTrue(any("last.pt" in one for one in said), said)  # of a pathlib.Path
 
     def test_a_failing_program_is_told_by_its_line(self):
         trace = self.trace("failing", code=1)

@@ -20,7 +20,8 @@ def patch_saving(tracer):
     real_load = torch.load
 
     def save(obj, target, *args, **kwargs):
-        name = target if isinstance(target, str) else type(target).__name__
+        named = isinstance(target, (str, os.PathLike))
+        name = os.fspath(target) if named else type(target).__name__
         tracer.file.note("scratch", "torch.save(%s) was not done" % name, tracer.source())
         tracer.repeats.leave()
         out = io.BytesIO()

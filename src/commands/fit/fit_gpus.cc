@@ -23,6 +23,15 @@ Result<fit::Card> card_by_size(const std::string& text, const knowledge::Knowled
   return fit::card_of_size(plain ? text + " GiB" : text, bytes, knowledge);
 }
 
+// "8 x A100", as the answer writes it: each rank has a card of its own, and only the card is asked.
+// Empty: no such text.
+std::string without_count(const std::string& text, const knowledge::Knowledge& knowledge) {
+  const size_t x = text.find_first_not_of("0123456789 ");
+  if (x == 0 || x == std::string::npos || (text[x] != 'x' && text[x] != 'X')) return {};
+  const std::string card(trim(std::string_view(text).substr(x + 1)));
+  return knowledge.gpus_meant(card).empty() ? std::string() : card;
+}
+
 }  // namespace
 
 Result<std::vector<fit::Card>> asked_cards(const std::vector<std::string>& gpus,
@@ -42,6 +51,10 @@ Result<std::vector<fit::Card>> asked_cards(const std::vector<std::string>& gpus,
       }
       continue;
     }
+    if (const std::string card = without_count(text, knowledge); !card.empty())
+      return fail(Code::usage, format("`--gpu {}`: name the card alone, `--gpu \"{}\"`; each rank "
+                                      "has one of its own",
+                                      text, card));
     if (!text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) != 0) {
       CUFIT_TRY(card, card_by_size(text, knowledge));
       cards.push_back(std::move(card));

@@ -90,6 +90,18 @@ std::vector<PlanCard> plan_cards(const PlansAsked& asked, PlansAnswer& out) {
   return cards;
 }
 
+// Rates of one kind of machine, arithmetic of another: times of neither.
+void warn_of_other_links(const std::optional<MeasuredLinks>& links, const Card& card,
+                         const knowledge::Knowledge& knowledge, std::vector<Warning>& warnings) {
+  if (!links || links->gpu.empty() || knowledge.find_gpu(card.name) == nullptr) return;
+  const std::vector<const knowledge::Gpu*> meant = knowledge.gpus_meant(links->gpu);
+  const auto same = [&](const knowledge::Gpu* gpu) { return gpu->name == card.name; };
+  if (meant.empty() || std::any_of(meant.begin(), meant.end(), same)) return;
+  warnings.push_back({"plan_links_other",
+                      {{"path", links->file}, {"gpu", links->gpu}, {"card", card.name}},
+                      ""});
+}
+
 }  // namespace
 
 PlansAnswer plans_answer(Traces& traces, const PlansAsked& asked,
@@ -116,6 +128,7 @@ PlansAnswer plans_answer(Traces& traces, const PlansAsked& asked,
   question.speed = card_speed(traced.name, traced.cc, knowledge);
   question.links = link_speed(traced.name, traced.cc, knowledge);
   if (asked.links) question.links.node = asked.links->bytes_per_second;
+  warn_of_other_links(asked.links, traced, knowledge, traces.warnings);
   out.measured = asked.links;
   out.node_rate = question.links.node;
   out.nvlink = question.links.nvlink;

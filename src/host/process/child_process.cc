@@ -16,6 +16,8 @@
 #include "base/format.h"
 #include "host/process/process_tree.h"
 #include "host/process/spawn.h"
+#include "host/process/start_program.h"
+#include "host/process/this_process.h"
 
 namespace cufit::host {
 namespace {
@@ -205,6 +207,22 @@ Result<Watch> start_child(const ChildOptions& options, bool is_first, Interrupts
                options.pass_on && is_first, interrupts);
 }
 
+// execve says "No such file" of a script, too, whose interpreter is gone: of a venv that was moved.
+Error not_started(const ChildOptions& options, int why) {
+  const std::string& word = options.command[0];
+  if (why == ENOENT) {
+    std::string path = process_variable("PATH");
+    for (const auto& [name, value] : options.variables)
+      if (name == "PATH") path = value.value_or("");
+    const FoundProgram found = find_program(word, {"PATH=" + path});
+    const facts::StartFailure failure = start_failure(why, found.path);
+    if (!found.path.empty() && failure.reason == "interpreter")
+      return fail(Code::not_found, format("`{}`: its interpreter `{}` was not found",
+                                          failure.program, failure.detail));
+  }
+  return fail(Code::not_found, format("`{}`: {}", word, std::strerror(why)));
+}
+
 }  // namespace
 
 Interrupts::Interrupts() {
@@ -252,8 +270,7 @@ Result<std::vector<ChildOutcome>> run_children(std::span<const ChildOptions> opt
   std::vector<ChildOutcome> outcomes;
   for (size_t i = 0; i < children.size(); ++i) {
     if (const int why = children[i].start_error())
-      return fail(Code::not_found,
-                  format("`{}`: {}", options[i].command[0], std::strerror(why)));
+      return not_started(options[i], why);
     outcomes.push_back(std::move(children[i].outcome()));
   }
   if (interrupts.caught() != 0) return cancelled();

@@ -2,6 +2,7 @@
 """What is saved comes back, within this run and without contents on the disk."""
 
 import os
+import pathlib
 import tempfile
 
 import numpy
@@ -19,6 +20,7 @@ for step in range(3):
     torch.save(
         {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, best
     )
+    torch.save(step, pathlib.Path(folder, "last.pt"))
     state = torch.load(best, map_location="cuda" if step else "cpu", weights_only=False)
     model.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
