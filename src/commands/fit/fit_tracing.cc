@@ -90,9 +90,10 @@ class FitTracing : private TraceRuns {
     return {parse_uint(events.fact("batch")).value_or(0), events.events.size()};
   }
 
-  // A program that does other things at another batch size is traced at some more.
+  // A program that does other things at another batch size is traced at some more; not where each of
+  // its variants would be, too.
   Result<void> trace_more() {
-    for (size_t i = 0; plan_.next_batch && i < fit::k_most_traces_more; ++i) {
+    for (size_t i = 0; plan_.next_batch && !plan_.plans && i < fit::k_most_traces_more; ++i) {
       const std::vector<TraceEvents>& traces = out_.traces.plain;
       if (traces.size() < 2) return {};
       CUFIT_TRY(batch, plan_.next_batch(out_.traces));
