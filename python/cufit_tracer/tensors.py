@@ -24,8 +24,10 @@ def tensors_of_batch(torch, value, deep=4, left=None):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         items = value if deep else ()
-    elif isinstance(value, (torch.Tensor, torch.nn.Module, type, types.ModuleType)) or not deep:
+    elif isinstance(value, torch.Tensor) or not deep:
         return tensors_within(torch, value)
+    elif isinstance(value, (torch.nn.Module, type, types.ModuleType)):
+        return []
     else:
         left = [MOST_PARTS] if left is None else left
         items = parts_of(value)

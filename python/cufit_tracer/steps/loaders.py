@@ -197,8 +197,8 @@ class Loaders:
         if loader.worker_init_fn is not None:
             as_worker(loader.worker_init_fn, 0)
         made = as_worker(real_iterator, loader)
-        if not isinstance(made, self.data.dataloader._SingleProcessDataLoaderIter):
-            return made
+        if not hasattr(made, "_dataset_fetcher"):
+            return made  # one that has processes of its own
         # With workers torch asks for the order twice, and once an epoch where they persist.
         if not (loader._cufit_persists and loader._cufit_began):
             made._sampler_iter = iter(made._index_sampler)
