@@ -32,7 +32,7 @@ VERSION = "2.11.0"  # of expected/
 # Whose notes hold names made at random; whose traces are long, or end at another operator each
 # time.
 WITHOUT_GOLDEN = {"saving", "any-length", "any-length-hurried", "waiting", "waiting-busily"}
-WITHOUT_GOLDEN |= {"threads", "sparse-gradients", "unknown"}
+WITHOUT_GOLDEN |= {"threads", "sparse-gradients", "unknown", "checkpointed"}
 WITHOUT_GOLDEN |= {"graph-pools"}  # what Python still releases at its end
 WITHOUT_GOLDEN |= {
     name for name, run in RUNS.items() if {"ranks.py", "varied.py", "drawn.py"} & {run[0], *run[1]}
