@@ -86,6 +86,14 @@ class FitTracing : private TraceRuns {
     return trace_more();
   }
 
+  // Traces that are as long as each other do the same: of them nothing has to be asked.
+  bool as_long() const {
+    const std::vector<TraceEvents>& traces = out_.traces.plain;
+    return std::all_of(traces.begin(), traces.end(), [&](const TraceEvents& trace) {
+      return trace.events.size() == traces.front().events.size();
+    });
+  }
+
   static fit::TraceLength length(const TraceEvents& events) {
     return {parse_uint(events.fact("batch")).value_or(0), events.events.size()};
   }
@@ -93,6 +101,7 @@ class FitTracing : private TraceRuns {
   // A program that does other things at another batch size is traced at some more; not where each of
   // its variants would be, too.
   Result<void> trace_more() {
+    if (as_long()) return {};
     for (size_t i = 0; plan_.next_batch && !plan_.plans && i < fit::k_most_traces_more; ++i) {
       const std::vector<TraceEvents>& traces = out_.traces.plain;
       if (traces.size() < 2) return {};
