@@ -174,5 +174,19 @@ TEST(ComparableBatches, SizesThatFollowTheirNumberInNoMeasureAreLeft) {
   EXPECT_EQ(allocated(program, 8), allocated(own, 8));
 }
 
+// Between the traces on a line, below them as of the smallest, beyond them on.
+TEST(LeftOut, FollowsTheBatchSize) {
+  const formats::TraceEvents both[] = {of_graphs(8, std::vector<Graph>(6, {80, 800}), 6),
+                                       of_graphs(16, std::vector<Graph>(6, {160, 1600}), 6)};
+  const StepProgram plain = align(both).value();
+  StepProgram program = plain;
+  program.left_out.more_reserved = {{8, 1000 * k_mib}, {16, 3000 * k_mib}};
+  for (const auto& [batch, more] : {std::pair<uint64_t, uint64_t>{4, 1000}, {8, 1000}, {12, 2000},
+                                    {16, 3000}, {32, 7000}})
+    EXPECT_EQ(predict(program, batch, {}).value().peak_reserved_upper,
+              predict(plain, batch, {}).value().peak_reserved_upper + more * k_mib)
+        << batch;
+}
+
 }  // namespace comparable_batches_test
 }  // namespace cufit::fit
