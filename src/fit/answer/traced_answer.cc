@@ -166,25 +166,24 @@ void TracedAnswer::answer_card(CardAnswer& card) const {
   }
   card.largest = largest_batch(out_.traced(), setup);
   if (card.largest.batch == 0) return;
-  Result<Prediction> got = predict(out_.traced(), card.largest.batch, setup);
-  if (got) card.largest_retries = got->alloc_retries;
-  if (!got || got->alloc_retries != 0 || !card.largest.unbounded) return;
-  // What was traced and fits has room left, unless its upper value is more than the card has.
-  setup.capacity = 0;
-  got = predict(out_.traced(), card.largest.batch, setup);
-  if (got && got->peak_reserved_upper > calibration_.capacity(card.usable))
-    card.largest_retries = 1;
+  const Result<Prediction> got = predict(out_.traced(), card.largest.batch, setup);
+  const uint64_t capacity = std::exchange(setup.capacity, 0);
+  judge_largest(card, got ? got->alloc_retries : 0, capacity,
+                [&](uint64_t batch) -> std::optional<uint64_t> {
+                  const Result<Prediction> at = predict(out_.traced(), batch, setup);
+                  return at ? std::optional(at->peak_reserved_upper) : std::nullopt;
+                });
 }
 
-// Around what was asked, and to where the first card that was asked for is full. Where that is so
-// only after cached memory was given back, its bar would run over the card.
+// Around what was asked, and to where the first card that was asked for is full: beyond that its bar
+// would run over the card.
 std::vector<uint64_t> TracedAnswer::batches_of_curve() const {
   std::vector<uint64_t> batches = curve_batches(out_.traced(), batch_, k_curve_points);
   const CardAnswer* asked = first_asked(out_.cards);
   if (asked == nullptr || asked->largest.batch == 0) return batches;
   const uint64_t largest = asked->largest.batch;
   const uint64_t most = 2 * std::max({batch_, largest, out_.traced().batches.front()});
-  if (asked->largest_retries == 0) batches.push_back(largest);
+  if (asked->largest_whole != 0) batches.push_back(asked->largest_whole);
   std::sort(batches.begin(), batches.end());
   batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
   batches.erase(std::upper_bound(batches.begin(), batches.end(), most), batches.end());
