@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/number.h"
 #include "base/version.h"
 #include "fit/answer/batch_search.h"
 #include "memory/replay/what_if.h"
@@ -65,6 +66,21 @@ void warn_of_left_out(const StepProgram& program, const Prediction& prediction,
     warnings.push_back({"setup_elsewhere", {}, ""});
 }
 
+// Where the batch size is that of the DataLoader, it gives none that is larger than its samples.
+void warn_of_few_samples(const Answer& answer, std::vector<Warning>& warnings) {
+  const StepProgram& program = answer.traced();
+  const uint64_t samples = parse_uint(program.fact("samples")).value_or(0);
+  if (samples == 0 || answer.batch == 0 ||
+      program.fact("samples_in_batches_of") != program.fact("batch"))
+    return;
+  uint64_t most = answer.batch;
+  for (const CardAnswer& card : answer.cards) most = std::max(most, card.largest.batch);
+  if (most <= samples) return;
+  warnings.push_back({answer.batch > samples ? "few_samples" : "largest_beyond_samples",
+                      {{"samples", std::to_string(samples)}, {"batch", std::to_string(answer.batch)}},
+                      std::string(program.fact("batch_from"))});
+}
+
 }  // namespace
 
 Result<TracedAnswer> TracedAnswer::begin(Traces traces, Question question,
@@ -123,6 +139,7 @@ Answer TracedAnswer::finish() && {
       question_.cards,
       [](const Card& a, const Card& b) { return a.cc == b.cc && a.total == b.total; },
       [this](CardAnswer& card) { answer_card(card); });
+  warn_of_few_samples(out_, warnings);
   if (out_.traced().extrapolates())
     out_.curve = curve(out_.traced(), batches_of_curve(), out_.setup);
   for (CurvePoint& point : out_.curve) calibration_.apply(point);

@@ -228,6 +228,33 @@ TEST(TracedAnswer, CountsARetryWhereOnlyTheUpperValueRunsOver) {
   EXPECT_GT(card.largest_retries, 0u);
 }
 
+Traces of_samples(const char* samples, const char* in_batches_of) {
+  Traces out = traces({8, 16});
+  for (formats::TraceEvents& events : out.plain) {
+    formats::add_fact(events, "samples", samples);
+    formats::add_fact(events, "samples_in_batches_of", in_batches_of);
+  }
+  return out;
+}
+
+TEST(TracedAnswer, TellsThatTheDataHasFewerSamplesThanABatch) {
+  Question asked = question({sized(1024 * k_mib)});
+  const auto says = [&](const Traces& traces, const char* id) {
+    return warns(answered(traces, asked).warnings, id);
+  };
+  const uint64_t largest = answered(traces({8, 16}), asked).cards[0].largest.batch;
+  const std::string all = std::to_string(largest), few = std::to_string(largest - 1);
+  EXPECT_FALSE(says(of_samples(all.c_str(), "8"), "largest_beyond_samples"));
+  EXPECT_TRUE(says(of_samples(few.c_str(), "8"), "largest_beyond_samples"));
+  EXPECT_FALSE(says(of_samples(few.c_str(), "8"), "few_samples"));
+  EXPECT_TRUE(says(of_samples("7", "8"), "few_samples"));
+  // The batch size of the answer is not the DataLoader's: of a global batch it holds a share.
+  EXPECT_FALSE(says(of_samples("7", "1"), "few_samples"));
+  asked.batch = 12;
+  EXPECT_TRUE(says(of_samples("11", "8"), "few_samples"));
+  EXPECT_FALSE(says(of_samples("", ""), "few_samples"));
+}
+
 TEST(TracedAnswer, FollowsSettingsThatAreAskedFor) {
   EXPECT_EQ(answered(traces({8, 16}), question()).settings, "");
   Question asked = question();
