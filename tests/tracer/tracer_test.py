@@ -24,6 +24,7 @@ from known_laws import Kept, Known  # noqa: F401
 from launcher_laws import Launchers  # noqa: F401
 from mask_laws import Frozen, Masks  # noqa: F401
 from runs import RUNS, Runner, TracerTest, ran
+from told_facts import ToldFacts  # noqa: F401
 from varying_batches import VaryingBatches  # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -37,7 +38,6 @@ WITHOUT_GOLDEN |= {"graph-pools"}  # what Python still releases at its end
 WITHOUT_GOLDEN |= {
     name for name, run in RUNS.items() if {"ranks.py", "varied.py", "drawn.py"} & {run[0], *run[1]}
 }
-
 
 # BATCH, INSIDE, HIDDEN, OUTSIDE of programs/mlp.py.
 B, I, H, O = 32, 256, 512, 128  # noqa: E741
@@ -178,9 +178,6 @@ class Programs(TracerTest):
     def test_the_batch_size_that_is_asked_for_is_given(self):
         trace = self.trace("loader")
         self.assertEqual((trace.facts["batch_found"], trace.facts["batch"]), ("8", "24"))
-        # Of the program's own data, which was repeated for the steps' sake.
-        told = [trace.facts.get(key) for key in ("samples", "samples_in_batches_of")]
-        self.assertEqual(told, ["64", "24"])
         pictures = [
             s.size for s in trace.storages if s.category == "input" and s.site.phase != "validation"
         ]
@@ -215,8 +212,6 @@ class Programs(TracerTest):
         self.assertEqual(trace.end, "failed")
         self.assertIn(("error", "ValueError: the user's own mistake", "failing.py:10"), trace.notes)
         self.assertIn("the user's own mistake", ran["failing"].err)
-        self.assertEqual(trace.facts["raised_in"], "program")
-        self.assertEqual(trace.facts["program"], "failing.py")
         read = [place for kind, _, place in trace.notes if kind == "data_dependent"]
         self.assertEqual(read, ["failing.py:7", "failing.py:9"])
 
