@@ -121,6 +121,8 @@ class Operators:
         out = self.as_gpu_makes(func, args, kwargs, out)
         self.keep_values(func, args, kwargs, tensors, out, values)
         self.told.saw(func, args, out)
+        if tracer.communicators is not None:
+            tracer.communicators.saw(func, args)
         self.kept.saw(func, args)
         tracer.formulas.saw(func, out)
         self.tell(func, args, kwargs, tensors, device, out)
