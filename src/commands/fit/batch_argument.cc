@@ -1,19 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/fit/batch_argument.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "base/number.h"
 
 namespace cufit::commands {
 namespace {
 
-constexpr std::string_view k_blank = " \t\n", k_ends = " \t\n;&|()<>'\"";
+constexpr std::string_view k_blank = " \t", k_ends = " \t\n;&|()<>'\"", k_continued = "\\\n";
+
+std::string_view program_name(std::string_view word) {
+  word.remove_prefix(word.rfind('/') + 1);  // npos + 1 is 0
+  return word;
+}
 
 bool is_shell(std::string_view word) {
-  word.remove_prefix(word.rfind('/') + 1);  // npos + 1 is 0
+  word = program_name(word);
   for (const std::string_view shell : {"sh", "bash", "dash", "zsh", "ksh"})
     if (word == shell) return true;
   return false;
+}
+
+// What takes all words behind it as its own, a shell's name among them (`python t.py --mode sh`).
+// Other programs may start what follows: launchers have too many names to know each.
+bool takes_the_rest(std::string_view word) {
+  return starts_with(program_name(word), "python") || ends_with(word, ".py") ||
+         ends_with(word, ".sh");
+}
+
+// Behind blanks and lines that a backslash continues. The end of a line itself ends a command.
+size_t behind_blanks(const std::string& text, size_t at) {
+  for (;;) {
+    at = std::min(text.find_first_not_of(k_blank, at), text.size());
+    if (text.compare(at, k_continued.size(), k_continued) != 0) return at;
+    at += k_continued.size();
+  }
+}
+
+// A continued line goes on with blanks, so that the value ends there, too.
+size_t end_of_value(const std::string& text, size_t value, char quote) {
+  const size_t end = quote ? text.find(quote, value)
+                           : std::min(text.find_first_of(k_ends, value), text.find(k_continued, value));
+  return std::min(end, text.size());
 }
 
 // The same for the words of a shell's text: a word ends at a blank or at what ends a command.
@@ -26,12 +56,11 @@ void each_in_text(std::string& text, const std::string& name, const Found& found
     if (!begins || value >= text.size()) continue;
     if (text[value] == '=')
       ++value;
-    else if (value = text.find_first_not_of(k_blank, value); value == at + name.size())
+    else if (value = behind_blanks(text, value); value == at + name.size())
       continue;
-    if (value >= text.size()) continue;
+    if (value >= text.size() || text[value] == '\n') continue;
     const char quote = text[value] == '"' || text[value] == '\'' ? text[value++] : '\0';
-    const size_t end = quote ? text.find(quote, value) : text.find_first_of(k_ends, value);
-    found(text, value, (end == std::string::npos ? text.size() : end) - value);
+    found(text, value, end_of_value(text, value, quote) - value);
   }
 }
 
@@ -55,6 +84,7 @@ void each_value(std::vector<std::string>& command, const std::string& name, cons
 
 std::optional<size_t> shell_text(const std::vector<std::string>& command) {
   for (size_t i = 0; i < command.size(); ++i) {
+    if (takes_the_rest(command[i])) return std::nullopt;
     if (!is_shell(command[i])) continue;
     for (size_t k = i + 1; k + 1 < command.size(); ++k) {
       const std::string& option = command[k];
@@ -62,6 +92,7 @@ std::optional<size_t> shell_text(const std::vector<std::string>& command) {
       if (option.find('c') != std::string::npos) return k + 1;
       if (ends_with(option, "o")) ++k;  // -o pipefail
     }
+    return std::nullopt;
   }
   return std::nullopt;
 }
