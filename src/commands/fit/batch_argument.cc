@@ -5,30 +5,12 @@
 
 #include "base/format.h"
 #include "base/number.h"
+#include "commands/fit/shell_words.h"
 
 namespace cufit::commands {
 namespace {
 
 constexpr std::string_view k_blank = " \t", k_ends = " \t\n;&|()<>'\"", k_continued = "\\\n";
-
-std::string_view program_name(std::string_view word) {
-  word.remove_prefix(word.rfind('/') + 1);  // npos + 1 is 0
-  return word;
-}
-
-bool is_shell(std::string_view word) {
-  word = program_name(word);
-  for (const std::string_view shell : {"sh", "bash", "dash", "zsh", "ksh"})
-    if (word == shell) return true;
-  return false;
-}
-
-// What takes all words behind it as its own, a shell's name among them (`python t.py --mode sh`).
-// Other programs may start what follows: launchers have too many names to know each.
-bool takes_the_rest(std::string_view word) {
-  return starts_with(program_name(word), "python") || ends_with(word, ".py") ||
-         ends_with(word, ".sh");
-}
 
 // Behind blanks and lines that a backslash continues. The end of a line itself ends a command.
 size_t behind_blanks(const std::string& text, size_t at) {
@@ -82,29 +64,17 @@ void each_value(std::vector<std::string>& command, const std::string& name, cons
 
 }  // namespace
 
-std::optional<size_t> shell_text(const std::vector<std::string>& command) {
-  for (size_t i = 0; i < command.size(); ++i) {
-    if (takes_the_rest(command[i])) return std::nullopt;
-    if (!is_shell(command[i])) continue;
-    for (size_t k = i + 1; k + 1 < command.size(); ++k) {
-      const std::string& option = command[k];
-      if (option.size() < 2 || option[0] != '-' || option[1] == '-') break;
-      if (option.find('c') != std::string::npos) return k + 1;
-      if (ends_with(option, "o")) ++k;  // -o pipefail
-    }
-    return std::nullopt;
-  }
-  return std::nullopt;
+bool has_option(const std::vector<std::string>& command, const BatchArgument& argument) {
+  bool there = false;
+  std::vector<std::string> words = command;
+  each_value(words, argument.name, [&](const std::string&, size_t, size_t) { there = true; });
+  return there;
 }
 
 bool takes_appended(const std::vector<std::string>& command, const BatchArgument& argument) {
   const std::optional<size_t> script = shell_text(command);
   if (!script) return true;
-  bool there = false;
-  std::vector<std::string> words = command;
-  each_value(words, argument.name, [&](const std::string&, size_t, size_t) { there = true; });
-  const std::string& text = command[*script];
-  return there || text.find("$@") != std::string::npos || text.find("$*") != std::string::npos;
+  return has_option(command, argument) || hands_words_on(command[*script]);
 }
 
 Result<BatchArgument> parse_batch_argument(const std::string& text, const std::string& of) {

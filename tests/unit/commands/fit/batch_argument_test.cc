@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/format.h"
+#include "commands/fit/shell_words.h"
 
 namespace cufit::commands {
 namespace batch_argument_test {
