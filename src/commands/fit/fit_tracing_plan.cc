@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "base/shell_word.h"
 #include "commands/fit/fit_tracing.h"
+#include "commands/fit/shell_words.h"
 #include "fit/answer/plan_variants.h"
 
 namespace cufit::commands {
@@ -123,6 +124,10 @@ Result<TracingPlan> tracing_plan(const host::Host& files, const FitProgramReques
   for (const std::string& word : out.command) words.push_back(typed(word));
   if (!out.run.function.empty()) words.push_back(shell_word(out.run.function));
   out.program = join(words, " ");
+  // What stands in a script cannot be set by an option behind its name.
+  if (out.argument && !has_option(out.command, *out.argument))
+    if (const auto text = script_as_text(files, out.command); text && has_option(*text, *out.argument))
+      out.command = *text;
   return out;
 }
 
