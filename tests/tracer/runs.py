@@ -64,6 +64,7 @@ RUNS = {
     "older_names": ("older_names.py", [], {}),
     "lengths": ("lengths.py", [], {"SEQ": "48"}),
     "drawn": ("drawn.py", [], {}),
+    "drawn-shown": ("drawn.py", ["--shown"], {}),
     "varied-objects": ("varied.py", ["objects"], {}),
     "varied-sampler": ("varied.py", ["sampler"], {}),
     "varied-packed": ("varied.py", ["packed"], {}),

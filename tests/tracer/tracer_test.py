@@ -18,6 +18,7 @@ import unittest
 
 from before_steps import BeforeSteps  # noqa: F401
 from behind_steps import BehindSteps  # noqa: F401
+from drawn_laws import DrawnSizes  # noqa: F401
 from gradient_buckets import GradientBuckets  # noqa: F401
 from graph_laws import Graphs  # noqa: F401
 from known_laws import Kept, Known  # noqa: F401

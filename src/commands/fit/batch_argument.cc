@@ -21,14 +21,38 @@ size_t behind_blanks(const std::string& text, size_t at) {
   }
 }
 
-// A continued line goes on with blanks, so that the value ends there, too.
-size_t end_of_value(const std::string& text, size_t value, char quote) {
-  const size_t end = quote ? text.find(quote, value)
-                           : std::min(text.find_first_of(k_ends, value), text.find(k_continued, value));
-  return std::min(end, text.size());
+// Behind what a shell puts in place of it: "$(nproc)", "$((2 * 4))" and "`nproc`" hold blanks and
+// brackets of their own. The same place where none begins there.
+size_t behind_substitution(std::string_view text, size_t at) {
+  if (text[at] == '`') {
+    const size_t end = text.find('`', at + 1);
+    return end == std::string_view::npos ? text.size() : end + 1;
+  }
+  if (text.substr(at, 2) != "$(") return at;
+  size_t open = 0;
+  for (size_t i = at + 1; i < text.size(); ++i) {
+    if (text[i] == '(') ++open;
+    if (text[i] == ')' && --open == 0) return i + 1;
+  }
+  return text.size();
 }
 
-// The same for the words of a shell's text: a word ends at a blank or at what ends a command.
+// Where a word of a shell's text ends, whose value begins at `at`: at a blank or at what ends a
+// command.
+size_t end_of_word(std::string_view text, size_t at) {
+  // A continued line goes on with blanks, so that the value ends there, too.
+  const auto ends = [&] {
+    return k_ends.find(text[at]) != std::string_view::npos ||
+           text.substr(at, k_continued.size()) == k_continued;
+  };
+  while (at < text.size() && !ends()) {
+    const size_t behind = behind_substitution(text, at);
+    at = behind == at ? at + 1 : behind;
+  }
+  return at;
+}
+
+// The same for the words of a shell's text.
 template <typename Found>
 void each_in_text(std::string& text, const std::string& name, const Found& found) {
   for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
@@ -42,7 +66,8 @@ void each_in_text(std::string& text, const std::string& name, const Found& found
       continue;
     if (value >= text.size() || text[value] == '\n') continue;
     const char quote = text[value] == '"' || text[value] == '\'' ? text[value++] : '\0';
-    found(text, value, end_of_value(text, value, quote) - value);
+    const size_t end = quote ? text.find(quote, value) : end_of_word(text, value);
+    found(text, value, (end == std::string::npos ? text.size() : end) - value);
   }
 }
 
@@ -127,6 +152,9 @@ std::vector<std::string> with_batch(std::vector<std::string> command, const Batc
     there = true;
   });
   if (there) return command;
+  // The first word behind a shell's text is its $0, and none of "$@".
+  if (const auto script = shell_text(command); script && *script + 1 == command.size())
+    command.push_back("sh");
   if (argument.joined) {
     command.push_back(argument.name + "=" + value);
   } else {
