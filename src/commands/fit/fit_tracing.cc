@@ -156,7 +156,7 @@ class FitTracing : private GuessedRuns {
   // the DataLoader showed. It is another number where the data set makes the batches itself.
   bool loader_shows(uint64_t batch) const {
     if (!plan_.argument || first_) return true;
-    return parse_uint(out_.traces.plain.back().fact("batch_found")) == batch;
+    return shown_ == batch;
   }
 
   // Then the batches tell of which size the first trace was: its own ones beside those of the

@@ -92,6 +92,7 @@ Result<void> TraceRuns::take(const host::TracedRun& run, std::optional<uint64_t>
     out_.failure->program = out_.program;
     return {};
   }
+  shown_ = parse_uint(events->fact("batch_found"));
   if (Result<void> named = name_batch(*events, batch); !named) return named.error();
   fit::add_warnings(out_.traces.warnings, fit::trace_warnings(*events));
   out_.traces.plain.push_back(std::move(*events));
