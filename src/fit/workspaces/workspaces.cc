@@ -169,22 +169,24 @@ class Model {
     const std::optional<CudnnAnswer> answer = program_.cudnn.at(setup_.cc, pass, numbers);
     SizeAt bytes = answer ? cudnn_workspace(*shape, pass, *answer, setup_, knowledge_)
                           : conv_workspace(*shape, pass, setup_, knowledge_);
-    if (program_.cudnn.refused(setup_.cc, pass, numbers))
-      bytes = unnamed_workspace(*shape, pass, bytes);
+    const bool refused = program_.cudnn.refused(setup_.cc, pass, numbers);
+    if (refused) bytes = unnamed_workspace(*shape, pass, bytes);
     if (pass == ConvPass::forward && has_no_other_engine(numbers))
       bytes = tried_workspace(numbers, pass);
     // Before it chooses, PyTorch tries all engines with a block for the one that asks for most, and
-    // gives back what is cached (aten/src/ATen/native/cudnn/Conv_v8.cpp).
-    if (answer && setup_.cudnn_benchmark) {
+    // gives back what is cached (aten/src/ATen/native/cudnn/Conv_v8.cpp). A torch without cuDNN has no
+    // answer: what it would name is unknown then, the largest is not.
+    if (setup_.cudnn_benchmark && !refused) {
+      const uint64_t named = answer ? answer->most : 0;
       const std::vector<uint64_t> key(numbers.begin(), numbers.end());
       if (tried_[static_cast<size_t>(pass)].insert(key).second) {
         const SizeAt engines = tried_workspace(numbers, pass);
-        const SizeAt most{std::max(answer->most, engines.point),
-                          std::max({answer->most, engines.upper, bytes.upper})};
+        const SizeAt most{std::max(named, engines.point),
+                          std::max({named, engines.upper, bytes.upper})};
         add(most, event_of(program_, event), false);
         if (most.upper > 0) out_.back().empties_cache = true;
       }
-      bytes.upper = std::max({bytes.upper, bytes.point, answer->most});
+      bytes.upper = std::max({bytes.upper, bytes.point, named});
     }
     add(bytes, event_of(program_, event), false);
   }
