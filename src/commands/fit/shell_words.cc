@@ -68,7 +68,11 @@ std::optional<size_t> shell_text(const std::vector<std::string>& command) {
   return std::nullopt;
 }
 
-bool hands_words_on(const std::string& text) { return contains(text, "$@") || contains(text, "$*"); }
+bool hands_words_on(const std::string& text) {
+  for (const char* words : {"$@", "$*", "${@", "${*", "$1", "${1"})
+    if (contains(text, words)) return true;
+  return false;
+}
 
 std::optional<std::vector<std::string>> script_as_text(const host::Host& files,
                                                        const std::vector<std::string>& command) {
