@@ -20,7 +20,7 @@ from before_steps import BeforeSteps  # noqa: F401
 from behind_steps import BehindSteps  # noqa: F401
 from gradient_buckets import GradientBuckets  # noqa: F401
 from graph_laws import Graphs  # noqa: F401
-from known_laws import Kept, Known  # noqa: F401
+from known_laws import EventFiles, Kept, Known  # noqa: F401
 from launcher_laws import Launchers  # noqa: F401
 from mask_laws import Frozen, Masks  # noqa: F401
 from runs import RUNS, Runner, TracerTest, ran
