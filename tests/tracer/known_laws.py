@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+from event_file_laws import EventFiles  # noqa: F401
 from runs import TracerTest, ran
 
 

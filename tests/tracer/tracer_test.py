@@ -18,14 +18,13 @@ import unittest
 
 from before_steps import BeforeSteps  # noqa: F401
 from behind_steps import BehindSteps  # noqa: F401
-from drawn_laws import DrawnSizes  # noqa: F401
 from gradient_buckets import GradientBuckets  # noqa: F401
 from graph_laws import Graphs  # noqa: F401
-from known_laws import Kept, Known  # noqa: F401
+from known_laws import EventFiles, Kept, Known  # noqa: F401
 from launcher_laws import Launchers  # noqa: F401
 from mask_laws import Frozen, Masks  # noqa: F401
 from runs import RUNS, Runner, TracerTest, ran
-from varying_batches import VaryingBatches  # noqa: F401
+from varying_batches import DrawnSizes, VaryingBatches  # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXPECTED = os.path.join(HERE, "expected")

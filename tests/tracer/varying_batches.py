@@ -2,6 +2,7 @@
 """Batches of varying size (programs/varied.py): what is told of those that come, or more steps in
 their place. Tests of tracer_test.py."""
 
+from drawn_laws import DrawnSizes  # noqa: F401
 from runs import TracerTest, ran
 
 FLOAT = 4
