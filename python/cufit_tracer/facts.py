@@ -8,7 +8,7 @@ import sys
 from .cuda.cudnn import Cudnn
 from .cuda.cudnn_answers import CudnnAnswers
 from .cuda.settings import asked_tf32
-from .user_files import lines_that_evaluate
+from .user_files import lines_that_evaluate, program_name
 
 
 class Facts:
@@ -56,6 +56,8 @@ class Facts:
         self.file.fact("cudnn_benchmark", int(backends.cudnn.benchmark))
         self.file.fact("allow_tf32", int(asked_tf32(backends.cuda.matmul)))
         self.file.fact("compiled", int(self.compiled))
+        if self.by_function or program_name():
+            self.file.fact("program", self.wanted["FUNCTION"] or program_name())
         if self.wanted["SEQ"] and not self.sequences and not self.by_function:
             said = "no DataLoader gave rows of tokens, so their length was left as it is"
             self.assume("--seq %d: %s" % (self.wanted["SEQ"], said), "")

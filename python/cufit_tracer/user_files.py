@@ -74,6 +74,15 @@ def users_file(name):
     return shown_path(path)
 
 
+# The script's name, or the package's: traces of two programs are told apart by it.
+def program_name():
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    if not isinstance(path, str) or os.path.abspath(path).startswith(OWN + os.sep):
+        return ""
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.basename(folder), name) if name == "__main__.py" else name
+
+
 # Of the user's files, the first few.
 def lines_that_evaluate():
     found = []

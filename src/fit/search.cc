@@ -117,4 +117,24 @@ LargestBatch largest_batch(const StepProgram& program, const Setup& setup, uint6
   return out;
 }
 
+uint64_t largest_within(const LargestBatch& fits, uint64_t capacity, const UpperAt& upper) {
+  const auto within = [&](uint64_t batch) {
+    const std::optional<uint64_t> bytes = upper(batch);
+    return bytes && *bytes <= capacity;
+  };
+  if (fits.only_traced) {
+    uint64_t largest = 0;
+    for (const CurvePoint& probe : fits.probes)
+      if (probe.fits && within(probe.batch)) largest = std::max(largest, probe.batch);
+    return largest;
+  }
+  if (fits.batch == 0 || within(fits.batch)) return fits.batch;
+  uint64_t good = 0, bad = fits.batch;
+  while (bad > good + 1) {
+    const uint64_t middle = good + (bad - good) / 2;
+    (within(middle) ? good : bad) = middle;
+  }
+  return good;
+}
+
 }  // namespace cufit::fit

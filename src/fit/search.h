@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,6 +38,12 @@ struct LargestBatch {
 // `setup.capacity` bounds. `highest`: where to stop looking.
 LargestBatch largest_batch(const StepProgram& program, const Setup& setup,
                            uint64_t highest = 1u << 20);
+
+// The upper value of a batch size without a bound; nullopt: it cannot be answered.
+using UpperAt = std::function<std::optional<uint64_t>(uint64_t)>;
+// The largest of those up to `fits` whose upper value alone is at most `capacity`: with it no cached
+// memory has to be given back. 0: none.
+uint64_t largest_within(const LargestBatch& fits, uint64_t capacity, const UpperAt& upper);
 
 // One plan of several (settings, cards, other programs), each over its own batch sizes; on as many
 // threads as there are processors.

@@ -178,6 +178,9 @@ class Programs(TracerTest):
     def test_the_batch_size_that_is_asked_for_is_given(self):
         trace = self.trace("loader")
         self.assertEqual((trace.facts["batch_found"], trace.facts["batch"]), ("8", "24"))
+        # Of the program's own data, which was repeated for the steps' sake.
+        told = [trace.facts.get(key) for key in ("samples", "samples_in_batches_of")]
+        self.assertEqual(told, ["64", "24"])
         pictures = [
             s.size for s in trace.storages if s.category == "input" and s.site.phase != "validation"
         ]

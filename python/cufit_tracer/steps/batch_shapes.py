@@ -121,7 +121,13 @@ class BatchShapes:
     # The first DataLoader need not be the one that trains.
     def tell_training_loader(self):
         self.after.forget_evaluated()
-        made = getattr(self.after.training_loader(), "_cufit_made", None)
+        loader = self.after.training_loader()
+        made = getattr(loader, "_cufit_made", None)
+        # No batch of it is larger, whatever size is asked for.
+        samples, batch = (getattr(loader, name, None) for name in ("_cufit_epoch", "_cufit_batch"))
+        if samples and batch:
+            self.file.fact("samples", samples)
+            self.file.fact("samples_in_batches_of", batch)
         self.trained_with = made and made[0]
         if made and made[0] != self.batch_found:
             self.batch_found = made[0]

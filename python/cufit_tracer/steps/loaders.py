@@ -135,6 +135,7 @@ class Loaders:
         if batch_sampler is None and batch_size is not None:
             batch_size = self.told(batch_size, "DataLoader")
         loader._cufit_samples = self.samples(dataset, sampler)
+        loader._cufit_epoch = self.samples_of_epoch(dataset, sampler, batch_sampler)
         own = batch_sampler is None
         loader._cufit_batch = batch_size if own else getattr(batch_sampler, "batch_size", None)
         return batch_size
@@ -145,6 +146,20 @@ class Loaders:
         while isinstance(of, self.Repeated) or type(of) is Cycled:
             of = of._dataset if isinstance(of, self.Repeated) else of._sampler
         return length(of)
+
+    # No batch is larger than that. One of a batch sampler of the program's own may be: 0.
+    # accelerate puts its own around PyTorch's, of a sampler that it makes anew.
+    def samples_of_epoch(self, dataset, sampler, batch_sampler):
+        if batch_sampler is None:
+            return self.samples(dataset, sampler)
+        for _ in range(4):
+            if type(batch_sampler) is not self.data.BatchSampler:
+                batch_sampler = getattr(batch_sampler, "batch_sampler", None)
+        if type(batch_sampler) is not self.data.BatchSampler:
+            return 0
+        made_of = getattr(batch_sampler.sampler, "data_source", None)
+        repeated = isinstance(made_of, self.Repeated)
+        return self.samples(made_of if repeated else batch_sampler.sampler, None)
 
     # Data set, shuffle and sampler for all steps.
     def enough(self, dataset, batch_size, shuffle, sampler, generator):

@@ -242,11 +242,25 @@ Result<RanksWanted> ranks_of_strategy(RanksWanted wanted, const fit::Strategy& s
   return wanted;
 }
 
+using Worlds = std::map<uint64_t, std::map<uint64_t, fit::Traces>>;
+
+static fit::Warning first_world_answers(uint64_t first, const Worlds& others) {
+  std::string list;
+  bool plans = false;
+  for (const auto& [world, ranks] : others) {
+    list += format("{}{}", list.empty() ? "" : ", ", world);
+    for (const auto& [rank, traces] : ranks) plans = plans || !traces.variants.empty();
+  }
+  return {plans ? "first_world_plans" : "first_world",
+          {{"world", std::to_string(first)}, {"others", list}},
+          ""};
+}
+
 Result<void> take_ranks_apart(std::vector<TraceEvents> events, const WorldsAsked& asked,
                               FitTraces& out) {
   const uint64_t world = fit::world_of(events.front()), first = fit::rank_of(events.front());
   std::map<uint64_t, fit::Traces> ranks;
-  std::map<uint64_t, std::map<uint64_t, fit::Traces>> worlds;
+  Worlds worlds;
   for (TraceEvents& one : events) {
     const uint64_t of_world = fit::world_of(one), rank = fit::rank_of(one);
     fit::Traces& to = of_world != world ? worlds[of_world][rank]
@@ -265,6 +279,7 @@ Result<void> take_ranks_apart(std::vector<TraceEvents> events, const WorldsAsked
       if (fit::same_events(*of_number, rank.traces.plain[0])) rank.like = number;
     if (!rank.like) known.push_back({rank.rank, &rank.traces.plain[0]});
   }
+  if (!worlds.empty()) out.traces.warnings.push_back(first_world_answers(world, worlds));
   if (!asked.answer || worlds.empty()) return {};
   worlds[world][first] = out.traces;
   for (fit::RankTraces& rank : out.ranks)

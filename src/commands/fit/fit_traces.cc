@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/shell_word.h"
 #include "commands/fit/fit_tracing.h"
+#include "fit/answer/two_programs.h"
 #include "host/files/paths.h"
 
 namespace cufit::commands {
@@ -25,6 +26,17 @@ std::optional<fit::TraceFailure> file_failure(const formats::TraceEvents& events
   return failure;
 }
 
+Error different_programs(const fit::TwoPrograms& two, const std::vector<std::string>& paths) {
+  const std::string &path = paths[0], &other = paths[two.other];
+  if (two.name.empty())
+    return fail(Code::usage, format("`--events`: {} and {} are traces of different programs: other "
+                                    "weights, made at other lines; name those of one",
+                                    path, other));
+  return fail(Code::usage, format("`--events`: {} and {} are traces of different programs, `{}` "
+                                  "and `{}`; name those of one",
+                                  path, other, two.name, two.other_name));
+}
+
 Result<FitTraces> read_event_files(const host::Host& files, const std::vector<std::string>& paths,
                                    bool plan, const WorldsAsked& asked) {
   FitTraces out;
@@ -39,6 +51,8 @@ Result<FitTraces> read_event_files(const host::Host& files, const std::vector<st
     if (out.failure) return out;
     read.push_back(std::move(events));
   }
+  if (const std::optional<fit::TwoPrograms> two = fit::two_programs(read))
+    return different_programs(*two, paths);
   if (Result<void> done = take_ranks_apart(std::move(read), asked, out); !done) return done.error();
   if (out.traces.plain.empty())
     return fail(Code::usage,

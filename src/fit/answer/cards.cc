@@ -160,6 +160,13 @@ std::vector<CardAnswer> answer_once(const std::vector<Card>& cards,
   return out;
 }
 
+void judge_largest(CardAnswer& card, uint64_t retries, uint64_t capacity, const UpperAt& upper) {
+  card.largest_whole = largest_within(card.largest, capacity, upper);
+  // The point value may go without a retry where the upper value cannot.
+  const bool whole = card.largest_whole == card.largest.batch;
+  card.largest_retries = whole ? retries : std::max<uint64_t>(retries, 1);
+}
+
 const CardAnswer* first_asked(const std::vector<CardAnswer>& cards) {
   const auto found =
       std::find_if(cards.begin(), cards.end(), [](const CardAnswer& card) { return card.asked; });

@@ -32,8 +32,11 @@ struct CardAnswer : Card {
   bool fits = false;                     // by the upper value, at the batch size asked for
   std::optional<Prediction> prediction;  // with the card's bounds
   LargestBatch largest;
-  // Retries of the largest batch: above 0 it fits only by giving cached memory back.
+  // Retries of the largest batch: above 0 it fits only by giving cached memory back, at least by its
+  // upper value.
   uint64_t largest_retries = 0;
+  // The largest batch whose upper value is at most `usable`: nothing has to be given back. 0: none.
+  uint64_t largest_whole = 0;
   // Of the numbers of ranks that were asked for the least with which it fits; nullopt: none does.
   std::optional<uint64_t> least_world;
 };
@@ -70,6 +73,9 @@ Setup setup_on(Setup setup, const Card& card);
 std::vector<CardAnswer> answer_once(const std::vector<Card>& cards,
                                     const std::function<bool(const Card&, const Card&)>& alike,
                                     const std::function<void(CardAnswer&)>& answer);
+// Fills what is said of `largest` beside it. `retries`: of it on this card; `capacity`: what the card
+// leaves; `upper`: without a bound.
+void judge_largest(CardAnswer& card, uint64_t retries, uint64_t capacity, const UpperAt& upper);
 // The first that was asked for by its name or size; null: none.
 const CardAnswer* first_asked(const std::vector<CardAnswer>& cards);
 

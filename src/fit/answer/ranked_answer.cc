@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/format.h"
+
 namespace cufit::fit {
 namespace {
 
@@ -36,6 +38,18 @@ std::vector<RankAnswer> all_ranks(const std::vector<BegunRank>& begun,
   std::sort(out.begin(), out.end(),
             [](const RankAnswer& a, const RankAnswer& b) { return a.rank < b.rank; });
   return out;
+}
+
+// A global batch is divided among the ranks, and kept traces may be of any batch size.
+void warn_of_other_batches(const std::vector<WorldAnswer>& worlds, std::vector<Warning>& warnings) {
+  std::string list;
+  bool differ = false;
+  for (const WorldAnswer& one : worlds) {
+    if (one.batch == 0) return;
+    differ = differ || one.batch != worlds.front().batch;
+    list += format("{}{} x {}", list.empty() ? "" : ", ", one.world, one.batch);
+  }
+  if (differ) warnings.push_back({"worlds_of_other_batches", {{"list", list}}, ""});
 }
 
 }  // namespace
@@ -76,6 +90,7 @@ Result<Answer> ranked_answer(RankedTraces traces, const Question& question,
     out.warnings.push_back({"plans_of_smaller_rank",
                             {{"rank", std::to_string(rank)}, {"first", std::to_string(first)}},
                             ""});
+  warn_of_other_batches(traces.worlds, out.warnings);
   out.distributed = {world, rank, std::move(ranks), more, least, differ, std::move(traces.worlds)};
   for (CardAnswer& card : out.cards) {
     const auto asked = std::find_if(question.cards.begin(), question.cards.end(),
@@ -96,7 +111,8 @@ Result<WorldAnswer> world_answer(Traces traces, const Question& question,
                      said.peak_reserved,
                      said.peak_reserved_upper,
                      said.outside_allocator,
-                     nccl};
+                     nccl,
+                     answer.batch()};
 }
 
 }  // namespace cufit::fit

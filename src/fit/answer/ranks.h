@@ -64,6 +64,7 @@ struct WorldAnswer {
   uint64_t world = 0;
   uint64_t peak_allocated = 0, peak_reserved = 0, peak_reserved_upper = 0, outside_allocator = 0;
   uint64_t nccl = 0;  // a part of outside_allocator
+  uint64_t batch = 0;  // of each rank; 0: not known
   uint64_t in_all() const { return peak_reserved_upper + outside_allocator; }
 };
 // On one card each, as it is without NCCL.

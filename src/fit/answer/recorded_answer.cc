@@ -53,8 +53,13 @@ void answer_recorded_card(CardAnswer& card, const RecordedPrograms& programs, ui
   }
   card.largest = largest_batch(programs, setup);
   if (card.largest.batch == 0) return;
-  if (Result<Prediction> got = predict(programs, card.largest.batch, setup))
-    card.largest_retries = got->alloc_retries;
+  const Result<Prediction> got = predict(programs, card.largest.batch, setup);
+  setup.capacity = 0;
+  judge_largest(card, got ? got->alloc_retries : 0, card.usable,
+                [&](uint64_t at) -> std::optional<uint64_t> {
+                  const Result<Prediction> alone = predict(programs, at, setup);
+                  return alone ? std::optional(alone->peak_reserved_upper) : std::nullopt;
+                });
 }
 
 // What was recorded, halves and doubles of it, what was asked for, to where the first card is full.
@@ -67,9 +72,8 @@ std::vector<uint64_t> recorded_curve_batches(const RecordedPrograms& programs, u
     out.push_back(programs.base * times);
   }
   const CardAnswer* asked = first_asked(cards);
-  if (asked != nullptr && asked->largest.batch != 0 && asked->largest_retries == 0 &&
-      !asked->largest.unbounded)
-    out.push_back(asked->largest.batch);
+  if (asked != nullptr && asked->largest_whole != 0 && !asked->largest.unbounded)
+    out.push_back(asked->largest_whole);
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;

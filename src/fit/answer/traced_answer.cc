@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/number.h"
 #include "base/version.h"
 #include "fit/answer/batch_search.h"
 #include "memory/replay/what_if.h"
@@ -65,6 +66,21 @@ void warn_of_left_out(const StepProgram& program, const Prediction& prediction,
     warnings.push_back({"setup_elsewhere", {}, ""});
 }
 
+// Where the batch size is that of the DataLoader, it gives none that is larger than its samples.
+void warn_of_few_samples(const Answer& answer, std::vector<Warning>& warnings) {
+  const StepProgram& program = answer.traced();
+  const uint64_t samples = parse_uint(program.fact("samples")).value_or(0);
+  if (samples == 0 || answer.batch == 0 ||
+      program.fact("samples_in_batches_of") != program.fact("batch"))
+    return;
+  uint64_t most = answer.batch;
+  for (const CardAnswer& card : answer.cards) most = std::max(most, card.largest.batch);
+  if (most <= samples) return;
+  warnings.push_back({answer.batch > samples ? "few_samples" : "largest_beyond_samples",
+                      {{"samples", std::to_string(samples)}, {"batch", std::to_string(answer.batch)}},
+                      std::string(program.fact("batch_from"))});
+}
+
 }  // namespace
 
 Result<TracedAnswer> TracedAnswer::begin(Traces traces, Question question,
@@ -123,6 +139,7 @@ Answer TracedAnswer::finish() && {
       question_.cards,
       [](const Card& a, const Card& b) { return a.cc == b.cc && a.total == b.total; },
       [this](CardAnswer& card) { answer_card(card); });
+  warn_of_few_samples(out_, warnings);
   if (out_.traced().extrapolates())
     out_.curve = curve(out_.traced(), batches_of_curve(), out_.setup);
   for (CurvePoint& point : out_.curve) calibration_.apply(point);
@@ -166,25 +183,24 @@ void TracedAnswer::answer_card(CardAnswer& card) const {
   }
   card.largest = largest_batch(out_.traced(), setup);
   if (card.largest.batch == 0) return;
-  Result<Prediction> got = predict(out_.traced(), card.largest.batch, setup);
-  if (got) card.largest_retries = got->alloc_retries;
-  if (!got || got->alloc_retries != 0 || !card.largest.unbounded) return;
-  // What was traced and fits has room left, unless its upper value is more than the card has.
-  setup.capacity = 0;
-  got = predict(out_.traced(), card.largest.batch, setup);
-  if (got && got->peak_reserved_upper > calibration_.capacity(card.usable))
-    card.largest_retries = 1;
+  const Result<Prediction> got = predict(out_.traced(), card.largest.batch, setup);
+  const uint64_t capacity = std::exchange(setup.capacity, 0);
+  judge_largest(card, got ? got->alloc_retries : 0, capacity,
+                [&](uint64_t batch) -> std::optional<uint64_t> {
+                  const Result<Prediction> at = predict(out_.traced(), batch, setup);
+                  return at ? std::optional(at->peak_reserved_upper) : std::nullopt;
+                });
 }
 
-// Around what was asked, and to where the first card that was asked for is full. Where that is so
-// only after cached memory was given back, its bar would run over the card.
+// Around what was asked, and to where the first card that was asked for is full: beyond that its bar
+// would run over the card.
 std::vector<uint64_t> TracedAnswer::batches_of_curve() const {
   std::vector<uint64_t> batches = curve_batches(out_.traced(), batch_, k_curve_points);
   const CardAnswer* asked = first_asked(out_.cards);
   if (asked == nullptr || asked->largest.batch == 0) return batches;
   const uint64_t largest = asked->largest.batch;
   const uint64_t most = 2 * std::max({batch_, largest, out_.traced().batches.front()});
-  if (asked->largest_retries == 0) batches.push_back(largest);
+  if (asked->largest_whole != 0) batches.push_back(asked->largest_whole);
   std::sort(batches.begin(), batches.end());
   batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
   batches.erase(std::upper_bound(batches.begin(), batches.end(), most), batches.end());

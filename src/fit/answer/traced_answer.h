@@ -20,6 +20,7 @@ class TracedAnswer {
   Result<void> calibrate(const MeasuredRun& run);
 
   const Prediction& prediction() const { return out_.prediction; }
+  uint64_t batch() const { return out_.batch; }  // 0: not known
 
   // Of which a trace more would tell where the traces answer for their own batch sizes alone: the
   // size that was asked for, then what finds the largest for the first card that was asked for.

@@ -30,6 +30,7 @@ Json gpu_json(const fit::CardAnswer& gpu, bool batch_known, bool of_worlds) {
   out["largest_batch"] = batch_known ? Json(gpu.largest.batch) : Json(nullptr);
   out["largest_batch_unbounded"] = gpu.largest.unbounded && !gpu.largest.only_traced;
   out["largest_batch_retries"] = gpu.largest_retries;
+  out["largest_batch_without_retries"] = batch_known ? Json(gpu.largest_whole) : Json(nullptr);
   out["only_traced_batches"] = gpu.largest.only_traced;
   out["total_bytes"] = gpu.total;
   out["outside_allocator_bytes"] = gpu.outside_allocator;

@@ -173,10 +173,26 @@ class FitPainter : private TerminalWriter {
     for (const fit::CardAnswer& gpu : view_.answer.cards) {
       if (!gpu.asked || gpu.fits) continue;
       if (gpu.largest.batch == 0) return {};
+      const bool whole = gpu.largest_whole != 0;
       parts.push_back(
-          say("fit.next.for_card", {{"batch", thousands(gpu.largest.batch)}, {"card", gpu.name}}));
+          say(whole ? "fit.next.for_card" : "fit.next.for_card_retries",
+              {{"batch", thousands(whole ? gpu.largest_whole : gpu.largest.batch)},
+               {"card", gpu.name}}));
     }
     return parts.size() < 2 || parts.size() > 4 ? std::string() : join(parts, say("semicolon"));
+  }
+
+  // Where nothing has to be given back, if there is such a batch: the table has the largest of all.
+  std::string smaller_batch(const fit::CardAnswer& card) const {
+    const uint64_t most = card.largest.batch, whole = card.largest_whole;
+    const char* key = most == 0                  ? "less"
+                      : whole == 0               ? "smaller_retries"
+                      : card.largest.only_traced ? "smaller_traced"
+                      : whole < most             ? "smaller_whole"
+                                                 : "smaller";
+    return say(format("fit.next.{}", key), {{"batch", thousands(whole == 0 ? most : whole)},
+                                            {"most", thousands(most)},
+                                            {"card", card.name}});
   }
 
   std::string next_step() const {
@@ -193,9 +209,7 @@ class FitPainter : private TerminalWriter {
         return say("fit.next.plan", {{"number", std::to_string(number)}, {"card", tight->name}});
       if (const std::string each = batch_for_each(); !each.empty())
         return say("fit.next.smaller_each", {{"list", each}});
-      const bool some = tight->largest.batch != 0;
-      return say(some ? "fit.next.smaller" : "fit.next.less",
-                 {{"batch", thousands(tight->largest.batch)}, {"card", tight->name}});
+      return smaller_batch(*tight);
     }
     if (view_.answer.cards.empty()) return say("fit.next.gpu");
     return {};

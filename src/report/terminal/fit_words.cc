@@ -245,7 +245,9 @@ std::string fit_gpu_note(const FitView& view, const fit::CardAnswer& gpu, const 
   if (gpu.fits && (retries || view.answer.prediction.peak_reserved_upper > gpu.usable))
     more = say("fit.retries");
   else if (view.answer.batch != 0 && gpu.largest_retries != 0)
-    more = say("fit.largest_retries");
+    more = label(view.knowledge, lang,
+                 gpu.largest_whole != 0 ? "fit.largest_retries_whole" : "fit.largest_retries",
+                 {{"batch", thousands(gpu.largest_whole)}});
   else if (const uint64_t left = left_by_largest(view, gpu); left < k_tight)
     more = label(view.knowledge, lang, "fit.tight",
                  {{"batch", thousands(gpu.largest.batch)}, {"left", gib(left)}});

@@ -174,6 +174,85 @@ TEST(TracedAnswer, TellsOfCachedMemoryThatTheLargestTracedBatchGivesBack) {
   EXPECT_EQ(on(needs).largest_retries, 0u);
   EXPECT_EQ(on(needs - k_mib).largest.batch, 8u);
   EXPECT_EQ(on(needs - k_mib).largest_retries, 1u);
+  EXPECT_EQ(on(needs).largest_whole, 8u);
+  EXPECT_EQ(on(needs - k_mib).largest_whole, 0u);
+}
+
+// Two large blocks one after the other, neither of which serves the other's request: the second has
+// the first given back where both do not fit.
+Traces one_block_after_another(const std::vector<uint64_t>& batches) {
+  Traces out;
+  for (const uint64_t batch : batches) {
+    TraceWriter writer(batch);
+    writer.fact("torch", "2.9.0");
+    const Sites sites = write_sites(writer);
+    for (int i = 0; i < 3; ++i) {
+      writer.mark(TraceMark::step_begins);
+      for (const uint64_t mib : {32, 40}) writer.free(writer.alloc(batch * mib * k_mib, sites.act));
+      writer.mark(TraceMark::step_ends);
+    }
+    writer.end();
+    out.plain.push_back(writer.read());
+  }
+  return out;
+}
+
+TEST(TracedAnswer, TellsTheLargestBatchThatGivesNothingBackFromTheLargestOfAll) {
+  const Traces both = one_block_after_another({8, 16});
+  const uint64_t room = 2048 * k_mib;
+  const Answer got = answered(both, question({sized(room)}));
+  const CardAnswer& card = got.cards[0];
+  EXPECT_GT(card.largest_retries, 0u);
+  EXPECT_LT(card.largest_whole, card.largest.batch);
+  EXPECT_LE(predict(got.traced(), card.largest_whole, got.setup)->peak_reserved_upper, room);
+  EXPECT_GT(predict(got.traced(), card.largest_whole + 1, got.setup)->peak_reserved_upper, room);
+  // The curve shows where the card is full, with no bar that runs over it.
+  const auto at = [&](uint64_t batch) {
+    return std::any_of(got.curve.begin(), got.curve.end(),
+                       [&](const CurvePoint& point) { return point.batch == batch; });
+  };
+  EXPECT_TRUE(at(card.largest_whole));
+  EXPECT_FALSE(at(card.largest.batch));
+}
+
+// The point value goes without a retry, the upper value does not.
+TEST(TracedAnswer, CountsARetryWhereOnlyTheUpperValueRunsOver) {
+  const Traces both = one_block_after_another({8, 16});
+  const Answer free = answered(both, question());
+  const Prediction at = *predict(free.traced(), 20, free.setup);
+  ASSERT_LT(at.peak_reserved, at.peak_reserved_upper);
+  const CardAnswer card =
+      answered(both, question({sized(at.peak_reserved_upper - k_mib)})).cards[0];
+  ASSERT_GE(card.largest.batch, 20u);
+  EXPECT_LT(card.largest_whole, 20u);
+  EXPECT_GT(card.largest_retries, 0u);
+}
+
+Traces of_samples(const char* samples, const char* in_batches_of) {
+  Traces out = traces({8, 16});
+  for (formats::TraceEvents& events : out.plain) {
+    formats::add_fact(events, "samples", samples);
+    formats::add_fact(events, "samples_in_batches_of", in_batches_of);
+  }
+  return out;
+}
+
+TEST(TracedAnswer, TellsThatTheDataHasFewerSamplesThanABatch) {
+  Question asked = question({sized(1024 * k_mib)});
+  const auto says = [&](const Traces& traces, const char* id) {
+    return warns(answered(traces, asked).warnings, id);
+  };
+  const uint64_t largest = answered(traces({8, 16}), asked).cards[0].largest.batch;
+  const std::string all = std::to_string(largest), few = std::to_string(largest - 1);
+  EXPECT_FALSE(says(of_samples(all.c_str(), "8"), "largest_beyond_samples"));
+  EXPECT_TRUE(says(of_samples(few.c_str(), "8"), "largest_beyond_samples"));
+  EXPECT_FALSE(says(of_samples(few.c_str(), "8"), "few_samples"));
+  EXPECT_TRUE(says(of_samples("7", "8"), "few_samples"));
+  // The batch size of the answer is not the DataLoader's: of a global batch it holds a share.
+  EXPECT_FALSE(says(of_samples("7", "1"), "few_samples"));
+  asked.batch = 12;
+  EXPECT_TRUE(says(of_samples("11", "8"), "few_samples"));
+  EXPECT_FALSE(says(of_samples("", ""), "few_samples"));
 }
 
 TEST(TracedAnswer, FollowsSettingsThatAreAskedFor) {
