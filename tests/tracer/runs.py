@@ -55,6 +55,7 @@ RUNS = {
     "repeated": ("repeated.py", [], {}),
     "subclass": ("subclass.py", [], {}),
     "recurrent": ("recurrent.py", [], {}),
+    "device_draws": ("device_draws.py", [], {}),
     "sorting": ("sorting.py", [], {}),
     "inplace": ("inplace.py", [], {}),
     "streams": ("streams.py", [], {}),

@@ -176,6 +176,7 @@ class Operators:
         drawn = self.torch.Tag.nondeterministic_seeded in func.tags
         whole = dtype is not None and not dtype.is_floating_point
         whole = whole or func is self.aten.randperm.default
+        whole = whole or (dtype is None and func._schema.name == "aten::randint")
         if tensors or func not in self.empties and (not drawn or whole):
             return self.shadows.call(func, args, kwargs, tensors)
         return None
