@@ -14,7 +14,7 @@ from .program.saving import patch_safetensors
 from .settings import settings
 from .steps.unfollowed import NOT_FOLLOWED, described
 from .tracer import Tracer
-from .user_files import OWN, innermost_line
+from .user_files import OWN, innermost_line, raised_in
 from .watch import watch
 
 
@@ -84,6 +84,7 @@ def hook_exceptions(tracer):
                 file.note("assumed", NOT_FOLLOWED + described(error), place)
             tracer.after.leave()
         if tracer.ending() == FAILED:
+            file.fact("raised_in", raised_in(trace))
             file.note("error", described(error, 4000), place)
         file.end(tracer.ending())
         failed(kind, error, trace)

@@ -105,6 +105,18 @@ def lines_that_evaluate():
     return found[:4]
 
 
+# Whose code raised an error: what PyTorch and the tracer raise may come of the trace.
+def raised_in(trace):
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    name = trace.tb_frame.f_code.co_filename if trace is not None else ""
+    if users_file(name):
+        return "program"
+    torch = os.path.dirname(getattr(sys.modules.get("torch"), "__file__", None) or "") or OWN
+    path = os.path.abspath(name)
+    return "torch" if path.startswith((OWN + os.sep, torch + os.sep)) else "library"
+
+
 # Of the user's own code, where an error came from.
 def innermost_line(trace):
     place = ""

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "report/terminal/fit_words.h"
 #include "report/terminal/fit_plan_lines.h"
 #include "report/terminal/mem_words.h"
 #include "report/error_translation.h"
@@ -45,7 +46,8 @@ class PlansPainter : private TerminalWriter {
         shown_(plans_.plans.shown()) {}
 
   std::string paint() {
-    heading(say("fit.heading.plans", {{"samples", thousands(plans_.plans.samples)}}));
+    const uint64_t samples = plans_.plans.samples;
+    heading(say(counted("fit.heading.plans", samples), {{"samples", thousands(samples)}}));
     table();
     cheapest();
     lines();

@@ -215,6 +215,8 @@ class Programs(TracerTest):
         self.assertEqual(trace.end, "failed")
         self.assertIn(("error", "ValueError: the user's own mistake", "failing.py:10"), trace.notes)
         self.assertIn("the user's own mistake", ran["failing"].err)
+        self.assertEqual(trace.facts["raised_in"], "program")
+        self.assertEqual(trace.facts["program"], "failing.py")
         read = [place for kind, _, place in trace.notes if kind == "data_dependent"]
         self.assertEqual(read, ["failing.py:7", "failing.py:9"])
 

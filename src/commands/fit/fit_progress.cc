@@ -17,7 +17,7 @@ void FitProgress::say(const char* key, const std::map<std::string, std::string>&
 }
 
 void FitProgress::say_trace(std::optional<uint64_t> batch, uint64_t steps) const {
-  say(batch ? "at" : "own",
+  say(steps == 1 ? (batch ? "at_one" : "own_one") : batch ? "at" : "own",
       {{"batch", std::to_string(batch.value_or(0))}, {"steps", std::to_string(steps)}});
 }
 

@@ -143,7 +143,7 @@ class RankTracing {
     std::optional<fit::WorldAnswer> most;
     std::vector<host::TracedRank> ranks{{}};
     for (size_t i = 0; i < ranks.size(); ++i) {
-      progress("world", {{"world", std::to_string(world)}});
+      progress(world == 1 ? "world_one" : "world", {{"world", std::to_string(world)}});
       TracingPlan other = plan_;
       other.plans = false;
       other.run.variant.clear();

@@ -62,8 +62,23 @@ void quote_exception(const TraceEvents& events, const std::string& said, TraceFa
   if (failure.detail.empty()) failure.detail = last_line(said);
 }
 
+// Of what neither PyTorch nor the tracer raised, with no value made up before: it comes without a
+// trace, too. What tensors of no contents cannot do has such types as well, and names them.
+bool is_programs_own(const TraceEvents& events, const TraceFailure& failure) {
+  const std::string_view raised = events.fact("raised_in");
+  if (failure.source.empty() || (raised != "program" && raised != "library")) return false;
+  if (has_note(events, "data_dependent")) return false;
+  for (const char* traced : {"RuntimeError", "NotImplementedError"})
+    if (starts_with(failure.detail, traced)) return false;
+  for (const char* traced : {"Tensor", "tensor", "cuda", "CUDA"})
+    if (contains(failure.detail, traced)) return false;
+  return true;
+}
+
 std::string next_step_of(const TraceEvents& events, const TraceFailure& failure) {
   if (failure.kind == "timed_out") return "timeout";
+  const bool nothing = failure.kind == "no_storage" || failure.kind == "no_step";
+  if (nothing && failure.exit_code != 0) return "exited";
   if (failure.kind == "no_storage") return "device";
   if (failure.kind == "no_step") return "step";
   for (const char* error : {"NotImplementedError", "ModuleNotFoundError", "ImportError"})
@@ -91,6 +106,7 @@ std::string next_step_of(const TraceEvents& events, const TraceFailure& failure)
   for (const char* rank : {"DistStoreError", "KeyError: 'LOCAL_RANK'", "KeyError: 'RANK'",
                            "KeyError: 'WORLD_SIZE'"})
     if (starts_with(failure.detail, rank)) return "one_process";
+  if (is_programs_own(events, failure)) return "own";
   return has_note(events, "several_processes") ? "one_process" : "function";
 }
 

@@ -168,8 +168,9 @@ class FitPage {
       module_row(fit_module_name(view_, rows[i], lang_), rows[i].bytes, rows[0].bytes);
     uint64_t rest = 0;
     for (size_t i = shown; i < rows.size(); ++i) rest += rows[i].bytes;
+    const size_t more = rows.size() - shown;
     if (rest != 0)
-      module_row(say_("fit.more_modules", {{"count", thousands(rows.size() - shown)}}), rest,
+      module_row(say_(counted("fit.more_modules", more), {{"count", thousands(more)}}), rest,
                  rows[0].bytes);
     out_ += "</tbody></table></div></section>\n";
   }

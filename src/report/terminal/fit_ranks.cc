@@ -88,7 +88,7 @@ class RanksPainter : private TerminalWriter {
                {{"world", thousands(world)}, {"card", card->name}, {"usable", gib(card->usable)}}),
            "  ", "  ");
     if (none != 0 && !smallest.empty())
-      flow(say("fit.least_none", {{"count", thousands(none)}}), "  ", "  ");
+      flow(say(counted("fit.least_none", none), {{"count", thousands(none)}}), "  ", "  ");
   }
 
   const fit::Distributed& of_;

@@ -89,7 +89,8 @@ class FitPainter : private TerminalWriter {
     if (shown == rows.size()) return;
     uint64_t rest = 0;
     for (size_t i = shown; i < rows.size(); ++i) rest += rows[i].bytes;
-    row(say("fit.more_modules", {{"count", thousands(rows.size() - shown)}}), first, rest, "");
+    const size_t more = rows.size() - shown;
+    row(say(counted("fit.more_modules", more), {{"count", thousands(more)}}), first, rest, "");
   }
 
   std::string module_name(const fit::ModuleBytes& row) const {
@@ -134,7 +135,8 @@ class FitPainter : private TerminalWriter {
     const bool worlds = !view_.answer.distributed.worlds.empty();
     if (worlds) head += "  " + say("fit.column.least");
     out_ += coloured(head, "1") + "\n";
-    if (small != 0) flow(say("fit.more_small", {{"count", thousands(small)}}), "  ", "  ", "2");
+    if (small != 0)
+      flow(say(counted("fit.more_small", small), {{"count", thousands(small)}}), "  ", "  ", "2");
     for (const fit::CardAnswer* gpu : shown) {
       out_ += "  " + pad(name_of(*gpu), first) + right(gib(gpu->usable), k_fit_text_size + 2) + "  ";
       out_ += coloured(pad(say(gpu->fits ? "fit.fits" : "fit.fits_not"), outcome),
@@ -147,7 +149,8 @@ class FitPainter : private TerminalWriter {
       if (!note.empty()) out_ += "  " + note;
       out_ += "\n";
     }
-    if (large != 0) flow(say("fit.more_large", {{"count", thousands(large)}}), "  ", "  ", "2");
+    if (large != 0)
+      flow(say(counted("fit.more_large", large), {{"count", thousands(large)}}), "  ", "  ", "2");
     if (view_.answer.distributed.world > 1)
       flow(say("fit.each_card", {{"world", thousands(view_.answer.distributed.world)}}), "  ", "  ",
            "2");

@@ -57,6 +57,7 @@ class FailurePainter : private TerminalWriter {
     return {{"program", printable(failure_.program)},
             {"limit", failure_.limit.empty() ? "" : say("fit.limit." + failure_.limit)},
             {"code", std::to_string(failure_.exit_code)},
+            {"source", printable(failure_.source)},
             {"batch", failure_.batch ? std::to_string(*failure_.batch) : ""}};
   }
 
@@ -72,11 +73,15 @@ class FailurePainter : private TerminalWriter {
     std::string text = say("fit.learned.torch", {{"torch", printable(failure_.torch)}});
     if (failure_.found)
       text += say("semicolon") + say("fit.learned.batch", {{"batch", thousands(*failure_.found)}});
+    const auto count = [this](const char* key, uint64_t number) {
+      return say(counted(key, number), {{"count", thousands(number)}});
+    };
     if (failure_.storages != 0)
-      text +=
-          say("semicolon") + say("fit.learned.memory", {{"storages", thousands(failure_.storages)},
-                                                        {"peak", gib(failure_.peak_allocated)},
-                                                        {"steps", thousands(failure_.steps)}});
+      text += say("semicolon") +
+              say("fit.learned.memory",
+                  {{"allocations", count("fit.learned.allocations", failure_.storages)},
+                   {"peak", gib(failure_.peak_allocated)},
+                   {"steps", count("fit.learned.steps", failure_.steps)}});
     labelled(say("fit.until_then") + say("colon"), text);
   }
 
@@ -84,6 +89,10 @@ class FailurePainter : private TerminalWriter {
 };
 
 }  // namespace
+
+std::string counted(const char* key, uint64_t count) {
+  return count == 1 ? format("{}_one", key) : key;
+}
 
 const char* phase_name(fit::TracePhase phase) {
   switch (phase) {
@@ -148,7 +157,7 @@ std::string recorded_text(const FitView& view, const std::string& lang) {
   std::string out;
   for (const fit::Recording& one : recorded.recordings) {
     if (!out.empty()) out += label(view.knowledge, lang, "semicolon");
-    out += label(view.knowledge, lang, "fit.recorded",
+    out += label(view.knowledge, lang, counted("fit.recorded", one.steps),
                  {{"batch", thousands(one.batch)},
                   {"steps", thousands(one.steps)},
                   {"reserved", gib(one.peak_reserved)},
@@ -168,7 +177,9 @@ std::string fit_traced_text(const FitView& view, const std::string& lang) {
   for (const uint64_t batch : traced_batches(view.answer.traced()))
     batches += (batches.empty() ? "" : label(view.knowledge, lang, "list")) + thousands(batch);
   return label(
-      view.knowledge, lang, view.answer.batch == 0 ? "fit.traced_once" : "fit.traced",
+      view.knowledge, lang,
+      counted(view.answer.batch == 0 ? "fit.traced_once" : "fit.traced",
+              view.answer.traced().traced_steps()),
       {{"batches", batches},
        {"steps", std::to_string(view.answer.traced().traced_steps())},
        {"torch", printable(view.answer.traced().fact("torch"))},

@@ -10,6 +10,8 @@
 
 namespace cufit::report {
 
+// The key of a sentence that names a number of things: that of one has a form of its own.
+std::string counted(const char* key, uint64_t count);
 const char* phase_name(fit::TracePhase phase);  // "backward": a key and a word of the JSON
 
 // The parts of the peak in the order of a report: "weights" and its bytes. The last two are beside

@@ -31,9 +31,9 @@ struct Judged {
   std::string kind() const { return failure ? failure->kind : ""; }
   std::string next() const { return failure ? failure->next : ""; }
 };
-Judged judged(const formats::TraceEvents& events, const std::string& said = "") {
+Judged judged(const formats::TraceEvents& events, const std::string& said = "", int code = 0) {
   Judged out;
-  out.failure = trace_failure(&events, 1, said, out.warnings);
+  out.failure = trace_failure(&events, code, said, out.warnings);
   return out;
 }
 
@@ -50,6 +50,38 @@ TEST(TraceFailure, AfterTwoStepsIsAWarning) {
   EXPECT_EQ(got.warnings[0].id, "stopped_early");
   EXPECT_EQ(got.warnings[0].args.at("detail"), "KeyError: 'x'");
   EXPECT_EQ(judged(traced(1, TraceEnd::script_failed)).kind(), "failed");
+}
+
+// What neither PyTorch nor the tracer raised is mended in the program.
+TEST(TraceFailure, NamesTheProgramsOwnError) {
+  const auto next = [](const char* raised, const char* error, const char* place = "train.py:7",
+                       bool made_up = false) {
+    return judged(traced(0, TraceEnd::script_failed,
+                         [&](TraceWriter& out) {
+                           if (made_up) out.note("data_dependent", "item", "train.py:5");
+                           if (raised[0] != 0) out.fact("raised_in", raised);
+                           out.note("error", error, place);
+                         }),
+                  "", 1)
+        .next();
+  };
+  EXPECT_EQ(next("program", "KeyError: 'lr'"), "own");
+  EXPECT_EQ(next("library", "JSONDecodeError: Expecting value"), "own");
+  EXPECT_EQ(next("program", "FileNotFoundError: train.bin"), "missing");
+  // It may come of the trace.
+  EXPECT_EQ(next("torch", "KeyError: 'lr'"), "function");
+  EXPECT_EQ(next("", "KeyError: 'lr'"), "function");  // of an older tracer
+  EXPECT_EQ(next("program", "KeyError: 'lr'", ""), "function");
+  EXPECT_EQ(next("program", "KeyError: 'lr'", "train.py:7", true), "function");
+  EXPECT_EQ(next("program", "RuntimeError: mat1 and mat2"), "function");
+  EXPECT_EQ(next("program", "AttributeError: 'FakeTensor' object has no attribute 'x'"),
+            "function");
+}
+
+TEST(TraceFailure, SendsToWhatAProgramSaidThatEndedItself) {
+  const formats::TraceEvents nothing = traced(0, TraceEnd::script_ended);
+  EXPECT_EQ(judged(nothing, "usage: train.py --data DIR", 2).next(), "exited");
+  EXPECT_EQ(judged(nothing).next(), "device");
 }
 
 TEST(TraceFailure, SaysWhatKindItIs) {
