@@ -130,7 +130,7 @@ uint64_t largest_within(const LargestBatch& fits, uint64_t capacity, const Upper
   }
   if (fits.batch == 0 || within(fits.batch)) return fits.batch;
   uint64_t good = 0, bad = fits.batch;
-  while (bad > good + 1) {
+  while (good + 1 < bad) {
     const uint64_t middle = good + (bad - good) / 2;
     (within(middle) ? good : bad) = middle;
   }
