@@ -61,10 +61,13 @@ class EventFile:
             self.on_disk = True
             return True
 
+    # Numbered as they are written: what another thread has told meanwhile is not told again.
     def text(self, text):
         number = self.texts.get(text)
         if number is None:
             with self.lock:
+                if text in self.texts:
+                    return self.texts[text]
                 number = self.texts[text] = len(self.texts)
                 data = text.encode("utf-8", "replace")
                 self._write(self.TEXT, len(data))
@@ -77,10 +80,12 @@ class EventFile:
         number = self.sites.get(key)
         if number is None:
             with self.lock:
+                if key in self.sites:
+                    return self.sites[key]
                 texts = self.text(op), self.text(module), self.text(source)
                 number = self.sites[key] = len(self.sites)
                 self.places.append(key)
-                self._write(self.SITE, *texts, phase + 8 * self.stream)
+                self._write(self.SITE, *texts, phase + 8 * key[-1])
         return number
 
     # Storages are counted back from the last one, and threads of the program tell of them, too.

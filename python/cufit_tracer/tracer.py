@@ -106,6 +106,7 @@ class Tracer(Storages, Steps, BatchShapes, Facts):
         self.modules = []  # names of those whose forward runs
         self.outermost = weakref.WeakSet()  # modules that no other calls
         self.told = weakref.WeakSet()  # whether to train
+        self.communicators = None  # of NCCL
         self.names = weakref.WeakKeyDictionary()  # of modules whose parameters were told
         self.kind = None  # category of what is allocated now, where that is known
         self.inputs = set()  # numbers of the storages that hold batches

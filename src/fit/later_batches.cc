@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "base/number.h"
-#include "fit/traced_steps.h"
 
 namespace cufit::fit {
 namespace {
@@ -152,22 +151,32 @@ class Compared {
 
 }  // namespace
 
-std::optional<LaterSteps> with_later_batches(std::span<const TraceEvents> traces) {
-  std::vector<TracedSteps> all;
-  all.reserve(traces.size());  // they name each other
-  bool tells = false;
-  for (const TraceEvents& trace : traces) {
-    all.emplace_back(trace);
-    tells = tells || all.back().tells();
-  }
-  if (!tells) return std::nullopt;
-  size_t more = SIZE_MAX;
-  for (TracedSteps& trace : all) more = std::min(more, trace.learn() ? trace.more() : 0);
+LaterBatches::LaterBatches(std::span<const TraceEvents> traces) {
+  steps_.reserve(traces.size());  // they name each other
+  for (const TraceEvents& trace : traces) steps_.emplace_back(trace);
+  for (TracedSteps& trace : steps_) more_.push_back(trace.learn() ? trace.more() : 0);
+}
+
+bool LaterBatches::tells() const {
+  return std::any_of(steps_.begin(), steps_.end(),
+                     [](const TracedSteps& trace) { return trace.tells(); });
+}
+
+bool LaterBatches::tells(size_t trace) const { return steps_[trace].tells(); }
+
+LaterSteps LaterBatches::together() {
+  const size_t more = *std::min_element(more_.begin(), more_.end());
   LaterSteps out;
   out.steps = static_cast<uint32_t>(more);
-  for (TracedSteps& trace : all) out.traces.push_back(trace.extended(more));
+  for (TracedSteps& trace : steps_) out.traces.push_back(trace.extended(more));
   return out;
 }
+
+uint32_t LaterBatches::own_steps(size_t trace) const {
+  return static_cast<uint32_t>(more_[trace]);
+}
+
+TraceEvents LaterBatches::alone(size_t trace) { return steps_[trace].extended(more_[trace]); }
 
 std::optional<LaterSteps> with_comparable_batches(std::span<const TraceEvents> traces) {
   if (traces.size() < 2) return std::nullopt;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps over batches that the trace fetched and did not train on (steps/later_batches.py of the
 // tracer). Where the sizes of batches differ from step to step, what is reserved grows with each
-// that no kept block serves, over many more steps than are traced. Used by step_program.cc.
+// that no kept block serves, over many more steps than are traced. Used by trace_alignment.cc.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "fit/traced_steps.h"
 #include "formats/model/trace_events.h"
 
 namespace cufit::fit {
@@ -19,9 +20,26 @@ struct LaterSteps {
 
 // The same traces without what they tell of batches, and, where the sizes of all traced steps
 // follow those of their batches, with the steps behind the last traced one that the later batches
-// make: each the events of that one with the sizes that its own batches give. Nothing where no
-// trace tells of batches.
-std::optional<LaterSteps> with_later_batches(std::span<const formats::TraceEvents> traces);
+// make: each the events of that one with the sizes that its own batches give. What they follow is
+// looked for once.
+class LaterBatches {
+ public:
+  explicit LaterBatches(std::span<const formats::TraceEvents> traces);  // they outlive it
+  LaterBatches(const LaterBatches&) = delete;
+  LaterBatches& operator=(const LaterBatches&) = delete;
+
+  bool tells() const;              // any trace of its batches
+  bool tells(size_t trace) const;  // this one
+  // All with as many more steps as the one that has fewest.
+  LaterSteps together();
+  // One with all of its own.
+  uint32_t own_steps(size_t trace) const;
+  formats::TraceEvents alone(size_t trace);
+
+ private:
+  std::vector<TracedSteps> steps_;
+  std::vector<size_t> more_;  // by trace
+};
 
 // A step of one trace need not have the batch that the same step of another has: buckets come in
 // another order, the last batch of one is smaller. Where sizes follow those of batches, steps

@@ -157,10 +157,7 @@ size_t ShapeColumns::nearest(const Shape& shape) const {
   return out;
 }
 
-uint64_t ShapeRule::at(const ShapeColumns& columns, std::span<const uint64_t> samples,
-                       const Shape& shape) const {
-  if (kind == Kind::constant) return samples.front();
-  if (kind == Kind::nearest) return samples[columns.nearest(shape)];
+uint64_t ShapeRule::at(const Shape& shape) const {
   double out = constant + slope * ShapeColumns::value(term, shape);
   if (slope2 != 0) out += slope2 * ShapeColumns::value(term2, shape);
   return static_cast<uint64_t>(std::clamp(std::round(out), 0.0, k_most));

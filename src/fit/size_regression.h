@@ -48,16 +48,16 @@ class ShapeColumns {
   std::vector<Term> terms_;
 };
 
-// constant + slope * term + slope2 * term2.
+// line: constant + slope * term + slope2 * term2; constant: as in every given step; nearest: as in
+// the one whose sizes are nearest.
 struct ShapeRule {
   enum class Kind : uint8_t { constant, line, nearest };
   Kind kind = Kind::nearest;
   double constant = 0, slope = 0, slope2 = 0;
   ShapeColumns::Term term, term2;
 
-  // For `nearest`: what that step had.
-  uint64_t at(const ShapeColumns& columns, std::span<const uint64_t> samples,
-              const Shape& shape) const;
+  // Of a line.
+  uint64_t at(const Shape& shape) const;
 };
 
 // One number per given step: bytes, which may be rounded up (1 %).

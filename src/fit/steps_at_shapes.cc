@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of TracedSteps at the shapes of other batches: those that were traced, and those that are added.
+// Steps of TracedSteps at the shapes of other batches: those that were traced, and those that are
+// added.
 #include <algorithm>
 #include <utility>
 
@@ -21,6 +22,64 @@ constexpr size_t k_acts_before_first = 100;
 constexpr size_t k_furthest_act = 2000, k_acts_in_a_row = 2, k_most_gaps = 1000;
 
 }  // namespace
+
+const ShapeRule& TracedSteps::rule_of(const std::vector<uint64_t>& numbers) {
+  const auto found = rules_.find(numbers);
+  if (found != rules_.end()) return found->second;
+  return rules_.emplace(numbers, shape_rule(*columns_, numbers)).first->second;
+}
+
+// Of a call's: dimensions, flags, kinds.
+const ShapeRule& TracedSteps::exact_rule_of(const std::vector<uint64_t>& numbers) {
+  const auto found = exact_rules_.find(numbers);
+  if (found != exact_rules_.end()) return found->second;
+  return exact_rules_.emplace(numbers, exact_shape_rule(*columns_, numbers)).first->second;
+}
+
+uint64_t TracedSteps::bytes_at(size_t act, const Sample& sample) const {
+  return of_sample(sample, act).bytes;
+}
+
+uint64_t TracedSteps::number_at(size_t act, uint32_t number, const Sample& sample) const {
+  const TraceEvents& trace = sample.of->trace_;
+  return trace.numbers[trace.calls[of_sample(sample, act).index].first + number];
+}
+
+const ShapeRule& TracedSteps::bytes_rule(size_t act) {
+  const ShapeRule*& rule = rules_of_acts_[act].bytes;
+  if (rule == nullptr) {
+    std::vector<uint64_t> samples;
+    for (const Sample& sample : samples_) samples.push_back(bytes_at(act, sample));
+    rule = &rule_of(samples);
+  }
+  return *rule;
+}
+
+const ShapeRule& TracedSteps::number_rule(size_t act, uint32_t number) {
+  std::vector<const ShapeRule*>& rules = rules_of_acts_[act].numbers;
+  if (number >= rules.size()) rules.resize(number + 1);
+  if (rules[number] == nullptr) {
+    std::vector<uint64_t> samples;
+    for (const Sample& sample : samples_) samples.push_back(number_at(act, number, sample));
+    rules[number] = &exact_rule_of(samples);
+  }
+  return *rules[number];
+}
+
+const TracedSteps::Sample& TracedSteps::nearest(const Shape& shape) {
+  if (nearest_ == SIZE_MAX || nearest_to_ != shape) {
+    nearest_ = columns_->nearest(shape);
+    nearest_to_ = shape;
+  }
+  return samples_[nearest_];
+}
+
+uint64_t TracedSteps::bytes_of(const Act& act) {
+  const ShapeRule& rule = bytes_rule(act.number);
+  if (rule.kind == ShapeRule::Kind::line) return rule.at(*act.shape);
+  const bool constant = rule.kind == ShapeRule::Kind::constant;
+  return bytes_at(act.number, constant ? samples_.front() : nearest(*act.shape));
+}
 
 // Where the traced steps are wanted at other shapes than theirs: their events, with what each is in
 // the repeated step.
@@ -141,21 +200,21 @@ void TracedSteps::add_step(const Shape& shape, TraceEvents& out) {
 
 // As `own`, of this trace. cuDNN was asked about the convolutions of the traced steps alone.
 uint32_t TracedSteps::add_call(TraceCall own, const Act& act, TraceEvents& out) {
-  const Sample& near = samples_[columns_->nearest(*act.shape)];
-  const TraceEvents& other = near.of->trace_;
-  const TraceCall& nearest = other.calls[of_sample(near, act.number).index];
   const std::string_view op = op_of(own);
   // At the shapes of the first trace, that one asked for them at all batch sizes.
   bool follow = !wanted_.empty() || (!starts_with(op, "conv") && !starts_with(op, "rnn"));
   std::vector<uint64_t> numbers;
   for (uint32_t i = 0; follow && i < own.count; ++i) {
-    const std::vector<uint64_t> samples = numbers_at(act.number, i);
-    const ShapeRule& rule = exact_rule_of(samples);
+    const ShapeRule& rule = number_rule(act.number, i);
     follow = rule.kind != ShapeRule::Kind::nearest;
-    numbers.push_back(rule.at(*columns_, samples, *act.shape));
+    numbers.push_back(rule.kind == ShapeRule::Kind::line
+                          ? rule.at(*act.shape)
+                          : number_at(act.number, i, samples_.front()));
   }
   if (!follow) {
-    const auto as_there = other.numbers_of(nearest);
+    const Sample& near = nearest(*act.shape);
+    const TraceEvents& other = near.of->trace_;
+    const auto as_there = other.numbers_of(other.calls[of_sample(near, act.number).index]);
     numbers.assign(as_there.begin(), as_there.end());
   }
   own.first = static_cast<uint32_t>(out.numbers.size());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/number.h"
 #include "fit/later_batches.h"
 
 namespace cufit::fit {
@@ -40,21 +41,46 @@ bool falls(const StepProgram& program) {
   return false;
 }
 
-// Each with all of its own later batches: those of a larger batch size come to their end sooner.
-Result<std::vector<StepProgram>> each_with_its_own(std::span<const TraceEvents> traces) {
-  std::vector<StepProgram> out;
-  for (const TraceEvents& trace : traces) {
-    const std::optional<LaterSteps> later = with_later_batches({&trace, 1});
-    CUFIT_TRY(alone, align_as_traced(later ? std::span<const TraceEvents>(later->traces)
-                                           : std::span<const TraceEvents>(&trace, 1)));
-    alone.later_steps = later ? later->steps : 0;
-    out.push_back(std::move(alone));
+// Programs of one trace each, made when they are asked for: each with all of its own later batches,
+// of which those of a larger batch size come to their end sooner.
+class OwnPrograms {
+ public:
+  OwnPrograms(std::span<const TraceEvents> traces, LaterBatches& later)
+      : traces_(traces), later_(later) {}
+
+  // Whether one has more later steps than that.
+  bool more_than(uint32_t steps) const {
+    for (size_t i = 0; i < traces_.size(); ++i)
+      if (later_.own_steps(i) > steps) return true;
+    return false;
   }
-  std::sort(out.begin(), out.end(), [](const StepProgram& a, const StepProgram& b) {
-    return a.batches.front() < b.batches.front();
-  });
-  return out;
-}
+
+  Result<StepProgram> of(size_t trace) {
+    if (!later_.tells(trace)) return align_as_traced(traces_.subspan(trace, 1));
+    const TraceEvents extended = later_.alone(trace);
+    CUFIT_TRY(out, align_as_traced({&extended, 1}));
+    out.later_steps = later_.own_steps(trace);
+    return out;
+  }
+
+  // By batch size, with what cuDNN said of all.
+  Result<std::vector<StepProgram>> all(const CudnnAnswers& cudnn) {
+    std::vector<StepProgram> out;
+    for (size_t i = 0; i < traces_.size(); ++i) {
+      CUFIT_TRY(alone, of(i));
+      alone.cudnn = cudnn;
+      out.push_back(std::move(alone));
+    }
+    std::sort(out.begin(), out.end(), [](const StepProgram& a, const StepProgram& b) {
+      return a.batches.front() < b.batches.front();
+    });
+    return out;
+  }
+
+ private:
+  std::span<const TraceEvents> traces_;
+  LaterBatches& later_;
+};
 
 Result<StepProgram> align_later(const LaterSteps& later) {
   CUFIT_TRY(out, align_as_traced(later.traces));
@@ -62,41 +88,45 @@ Result<StepProgram> align_later(const LaterSteps& later) {
   return out;
 }
 
-// Programs of one trace each answer for that one, with all that it tells.
-Result<StepProgram> with_own_apart(StepProgram program, std::span<const TraceEvents> traces) {
-  CUFIT_TRY(own, each_with_its_own(traces));
-  const bool more = std::any_of(own.begin(), own.end(), [&](const StepProgram& alone) {
-    return alone.later_steps > program.later_steps;
+// Over steps of the first trace's batches; the first one as it is answers for itself. Nothing where
+// steps cannot be laid over each other so.
+Result<std::optional<StepProgram>> align_comparable(std::span<const TraceEvents> traces,
+                                                    OwnPrograms& own) {
+  std::optional<StepProgram> nothing;
+  const std::optional<LaterSteps> comparable = with_comparable_batches(traces);
+  if (!comparable) return nothing;
+  CUFIT_TRY(out, align_later(*comparable));
+  if (!out.differences.empty() || falls(out)) return nothing;
+  const auto first = std::find_if(traces.begin(), traces.end(), [&out](const TraceEvents& trace) {
+    return parse_uint(trace.fact("batch")) == out.batches.front();
   });
-  if (program.apart.empty() && program.whole.empty() && !more) return program;
-  for (StepProgram& alone : own) alone.cudnn = program.cudnn;
-  (program.apart.empty() ? program.whole : program.apart) = std::move(own);
-  return program;
+  CUFIT_TRY(alone, own.of(static_cast<size_t>(first - traces.begin())));
+  alone.cudnn = out.cudnn;
+  out.whole.clear();
+  out.whole.push_back(std::move(alone));
+  return std::optional<StepProgram>(std::move(out));
 }
 
-// Where steps over other batches cannot be laid over each other, over those of the first trace; the
-// first one as it is answers for itself.
-Result<StepProgram> align_comparable(std::span<const TraceEvents> traces, const LaterSteps& own) {
-  CUFIT_TRY(laid_over, align_later(own));
-  CUFIT_TRY(as_they_are, with_own_apart(std::move(laid_over), traces));
-  const std::optional<LaterSteps> comparable = with_comparable_batches(traces);
-  if (!comparable) return as_they_are;
-  CUFIT_TRY(out, align_later(*comparable));
-  if (!out.differences.empty() || falls(out)) return as_they_are;
-  CUFIT_TRY(alone, each_with_its_own(traces));
-  alone.resize(1);
-  alone.front().cudnn = out.cudnn;
-  out.whole = std::move(alone);
+// Programs of one trace each answer for that one, with all that it tells.
+Result<StepProgram> align_with_later(std::span<const TraceEvents> traces, LaterBatches& later,
+                                     OwnPrograms& own) {
+  CUFIT_TRY(comparable, align_comparable(traces, own));
+  if (comparable) return std::move(*comparable);
+  CUFIT_TRY(out, align_later(later.together()));
+  if (out.apart.empty() && out.whole.empty() && !own.more_than(out.later_steps)) return out;
+  CUFIT_TRY(each, own.all(out.cudnn));
+  (out.apart.empty() ? out.whole : out.apart) = std::move(each);
   return out;
 }
 
 }  // namespace
 
 Result<StepProgram> align(std::span<const TraceEvents> traces) {
-  const std::optional<LaterSteps> later = with_later_batches(traces);
-  CUFIT_TRY(out, later ? align_comparable(traces, *later) : align_as_traced(traces));
+  LaterBatches later(traces);
+  OwnPrograms own(traces, later);
+  CUFIT_TRY(out, later.tells() ? align_with_later(traces, later, own) : align_as_traced(traces));
   if (!falls(out)) return out;
-  CUFIT_TRY(apart, each_with_its_own(traces));
+  CUFIT_TRY(apart, own.all(out.cudnn));
   StepProgram parted = apart.back();
   parted.differences.push_back({Difference::What::falls,
                                 1,
@@ -109,7 +139,6 @@ Result<StepProgram> align(std::span<const TraceEvents> traces) {
                                 {},
                                 {},
                                 {}});
-  for (StepProgram& program : apart) program.cudnn = out.cudnn;
   parted.cudnn = out.cudnn;
   parted.apart = std::move(apart);
   return parted;

@@ -99,6 +99,8 @@ bool TracedSteps::learn_from(std::span<TracedSteps* const> peers) {
   columns_.emplace(seen, sizes_of_batch(), k_most_columns, cubic);
   rules_.clear();
   exact_rules_.clear();
+  rules_of_acts_.assign(steps_[step_].acts.size(), {});
+  nearest_ = SIZE_MAX;
   return columns_->count() != 0 && columns_->count() <= k_most_columns && follows();
 }
 
@@ -235,46 +237,13 @@ bool TracedSteps::look_at_frees() {
   return true;
 }
 
-const ShapeRule& TracedSteps::rule_of(const std::vector<uint64_t>& numbers) {
-  const auto found = rules_.find(numbers);
-  if (found != rules_.end()) return found->second;
-  return rules_.emplace(numbers, shape_rule(*columns_, numbers)).first->second;
-}
-
-// Of a call's: dimensions, flags, kinds.
-const ShapeRule& TracedSteps::exact_rule_of(const std::vector<uint64_t>& numbers) {
-  const auto found = exact_rules_.find(numbers);
-  if (found != exact_rules_.end()) return found->second;
-  return exact_rules_.emplace(numbers, exact_shape_rule(*columns_, numbers)).first->second;
-}
-
-std::vector<uint64_t> TracedSteps::bytes_at(size_t act) const {
-  std::vector<uint64_t> out;
-  for (const Sample& sample : samples_) out.push_back(of_sample(sample, act).bytes);
-  return out;
-}
-
-std::vector<uint64_t> TracedSteps::numbers_at(size_t act, uint32_t number) const {
-  std::vector<uint64_t> out;
-  for (const Sample& sample : samples_) {
-    const TraceEvents& trace = sample.of->trace_;
-    out.push_back(trace.numbers[trace.calls[of_sample(sample, act).index].first + number]);
-  }
-  return out;
-}
-
-uint64_t TracedSteps::bytes_of(const Act& act) {
-  const std::vector<uint64_t> samples = bytes_at(act.number);
-  return rule_of(samples).at(*columns_, samples, *act.shape);
-}
-
 // Whether most of what the steps make follows their batches.
 bool TracedSteps::follows() {
   double all = 0, unclear = 0;
   for (const size_t act : made_) {
     const auto bytes = static_cast<double>(trace_.events[steps_[step_].acts[act]].bytes);
     all += bytes;
-    if (rule_of(bytes_at(act)).kind == ShapeRule::Kind::nearest) unclear += bytes;
+    if (bytes_rule(act).kind == ShapeRule::Kind::nearest) unclear += bytes;
   }
   return unclear * 1000 <= all * k_unclear_per_mille;
 }

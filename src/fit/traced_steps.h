@@ -77,8 +77,13 @@ class TracedSteps {
   }
   const ShapeRule& rule_of(const std::vector<uint64_t>& numbers);
   const ShapeRule& exact_rule_of(const std::vector<uint64_t>& numbers);
-  std::vector<uint64_t> bytes_at(size_t act) const;
-  std::vector<uint64_t> numbers_at(size_t act, uint32_t number) const;
+  // The same act of a sample: its bytes, or a number of its call.
+  uint64_t bytes_at(size_t act, const Sample& sample) const;
+  uint64_t number_at(size_t act, uint32_t number, const Sample& sample) const;
+  // Looked for once: an act is asked for as often as there are steps to come.
+  const ShapeRule& bytes_rule(size_t act);
+  const ShapeRule& number_rule(size_t act, uint32_t number);
+  const Sample& nearest(const Shape& shape);
   void add_step(const Shape& shape, formats::TraceEvents& out);
   uint32_t add_call(formats::TraceCall own, const Act& act, formats::TraceEvents& out);
   uint64_t bytes_of(const Act& act);
@@ -101,6 +106,13 @@ class TracedSteps {
   std::optional<ShapeColumns> columns_;
   std::vector<Shape> more_;
   std::map<std::vector<uint64_t>, ShapeRule> rules_, exact_rules_;  // by what the samples have
+  struct RulesOfAct {
+    const ShapeRule* bytes = nullptr;
+    std::vector<const ShapeRule*> numbers;
+  };
+  std::vector<RulesOfAct> rules_of_acts_;  // of the two above
+  Shape nearest_to_;                       // the last that was asked for, and its sample
+  size_t nearest_ = SIZE_MAX;
 };
 
 }  // namespace cufit::fit

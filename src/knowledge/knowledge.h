@@ -173,7 +173,9 @@ struct GpuContextRow {
 struct NcclMemoryRow {  // data/gpu_memory.toml, of one process
   std::string_view nccl;
   int64_t ranks;  // up to so many
-  int64_t world_mib, group_mib, group_first_mib, between_mib;
+  int64_t kernels_mib, send_kernels_mib;  // once: with the first communicator, the first send
+  int64_t communicator_mib, rings_mib;    // each, and its first collective
+  int64_t send_mib, receive_mib;          // for each rank that it sends to, receives from
   int64_t nvls_mib, nvls_later_mib;  // for each rank of a node; from compute capability 10.0 on
   int64_t net_mib;                   // where there are several nodes
   std::string_view basis;            // "measured", "reckoned"

@@ -106,6 +106,7 @@ for size in (8, 16):
     training("idle-%d" % size, 8, batch=size, batch_found=8, batch_from="DataLoader train.py:12")
     training("apart-%d" % size, size, differs=(16,), batch=size, batch_found=8, batch_from="DataLoader train.py:12")
     training("plain-%d" % size, size)
+    training("shown-%d" % size, size, batch=size, batch_found=size, batch_from="DataLoader train.py:12")
 # Those that the search for a largest batch asks for (tests/cli/fit/differs_search.test), and one that is asked for.
 for size in (24, 32, 31, 27):
     training("apart-%d" % size, size, differs=(16,), batch=size, batch_found=8, batch_from="DataLoader train.py:12")

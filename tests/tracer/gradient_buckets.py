@@ -9,8 +9,11 @@ class GradientBuckets(TracerTest):
 
     def test_gradients_are_parts_of_their_buckets(self):
         trace = self.trace("two-ranks")
-        facts = [trace.facts[key] for key in ("world", "nccl_groups", "nccl_between")]
-        self.assertEqual(facts, ["2", "1", "1"])
+        self.assertEqual(trace.facts["world"], "2")
+        # Of the batch of sends the group's own communicator, of `send` one of these two ranks; the
+        # further groups are not used.
+        keys = ("communicators", "rings", "sends", "receives")
+        self.assertEqual([trace.facts["nccl_" + key] for key in keys], ["2", "1", "2", "1"])
         self.assertEqual(trace.facts["ddp_buckets"], str(self.parameters))
         alive = [s for mark, alive in trace.marks[-2:] for s in alive if s.category == "gradient"]
         buckets = [s.size for s in alive if s.site.op == "empty"]  # none of the sparse layer

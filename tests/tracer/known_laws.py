@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+from event_file_laws import EventFiles  # noqa: F401
 from runs import TracerTest, ran
 
 
@@ -26,6 +27,10 @@ class Known(TracerTest):
 
     def test_assertions_about_values_that_nobody_has_hold(self):
         self.assertEqual(self.trace("repeated").end, "ended")
+
+    def test_what_the_device_draws_leaves_the_generator_of_the_cpu(self):
+        self.trace("device_draws")
+        self.assertEqual(ran["device_draws"].out.splitlines(), ["(4, 3000) True"])
 
     def test_the_tracer_looks_away_under_a_mode_of_the_program(self):
         self.trace("modes")

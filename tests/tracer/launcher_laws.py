@@ -4,7 +4,7 @@ place."""
 
 import unittest
 
-from runs import ran
+from runs import TracerTest, ran
 
 FLOAT = 4
 WEIGHTS = (64 * 64 + 64) * FLOAT  # of programs/ranks.py
@@ -45,3 +45,12 @@ class Launchers(unittest.TestCase):
         first, last = ran["asked-64"].trace, ran["torchrun-64"].trace
         sizes = [[(s.size, s.site.op) for s in trace.storages] for trace in (first, last)]
         self.assertEqual(sizes[0], sizes[1])
+
+
+class Devices(TracerTest):
+    def test_devices_have_contexts_and_generators(self):
+        self.assertEqual(self.trace("devices").end, "seen")
+
+    def test_torch_compile_without_triton_is_named(self):
+        trace = self.trace("compiled")
+        self.assertTrue(any("torch.compile is not followed" in said for _, said, _ in trace.notes))

@@ -111,6 +111,29 @@ class Parts(ShardingTest):
         self.assertEqual(second.sizes("empty").count(8 * 192 * FLOAT), 4)
 
 
+# Communicators of NCCL, those with rings, and ranks that these send to and receive from.
+class Connections(ShardingTest):
+    def of(self, name):
+        keys = ("communicators", "rings", "sends", "receives")
+        return [int(self.trace(name).facts["nccl_" + key]) for key in keys]
+
+    def test_weights_that_rank_0_scatters_are_received(self):
+        self.assertEqual(self.of("tensor"), [1, 1, 0, 1])
+        said = "tensors that one rank sends to the others"
+        self.assertEqual(self.trace("tensor").facts["ranks_differ"], said)
+
+    def test_stages_send_without_rings(self):
+        self.assertEqual(self.of("stage-0"), [1, 0, 1, 1])
+
+    def test_an_exchange_is_between_all_ranks(self):
+        self.assertEqual(self.of("exchanged"), [1, 1, 1, 1])
+
+    # The group of all ranks has none where both of a mesh are used instead.
+    def test_groups_that_are_not_used_have_none(self):
+        self.assertEqual(self.of("fsdp2"), [1, 1, 0, 0])
+        self.assertEqual(self.of("hybrid"), [2, 2, 0, 0])
+
+
 class Told(ShardingTest):
     def test_ranks_have_what_rank_0_told_them(self):
         for rank in (0, 1, 3):

@@ -20,12 +20,12 @@ from before_steps import BeforeSteps  # noqa: F401
 from behind_steps import BehindSteps  # noqa: F401
 from gradient_buckets import GradientBuckets  # noqa: F401
 from graph_laws import Graphs  # noqa: F401
-from known_laws import Kept, Known  # noqa: F401
-from launcher_laws import Launchers  # noqa: F401
+from known_laws import EventFiles, Kept, Known  # noqa: F401
+from launcher_laws import Devices, Launchers  # noqa: F401
 from mask_laws import Frozen, Masks  # noqa: F401
 from runs import RUNS, Runner, TracerTest, ran
 from told_facts import ToldFacts  # noqa: F401
-from varying_batches import VaryingBatches  # noqa: F401
+from varying_batches import DrawnSizes, VaryingBatches  # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXPECTED = os.path.join(HERE, "expected")
@@ -214,13 +214,6 @@ class Programs(TracerTest):
         self.assertIn("the user's own mistake", ran["failing"].err)
         read = [place for kind, _, place in trace.notes if kind == "data_dependent"]
         self.assertEqual(read, ["failing.py:7", "failing.py:9"])
-
-    def test_devices_have_contexts_and_generators(self):
-        self.assertEqual(self.trace("devices").end, "seen")
-
-    def test_torch_compile_without_triton_is_named(self):
-        trace = self.trace("compiled")
-        self.assertTrue(any("torch.compile is not followed" in said for _, said, _ in trace.notes))
 
     def test_lines_are_the_programs_own(self):
         for name in RUNS:

@@ -2,6 +2,7 @@
 """Batches of varying size (programs/varied.py): what is told of those that come, or more steps in
 their place. Tests of tracer_test.py."""
 
+from drawn_laws import DrawnSizes  # noqa: F401
 from runs import TracerTest, ran
 
 FLOAT = 4
@@ -57,3 +58,6 @@ class VaryingBatches(TracerTest):
         wanted = [2 * 3 * size * size * FLOAT for size in (16, 24, 40)]
         self.assertEqual(sorted(set(trace.sizes("_to_copy")) & set(wanted)), wanted)
         self.assertGreater(self.steps(trace), 12)
+
+    def test_what_is_drawn_to_be_shown_takes_no_further_steps(self):
+        self.assertEqual(self.steps(self.trace("drawn-shown")), 3)

@@ -121,6 +121,8 @@ class Operators:
         out = self.as_gpu_makes(func, args, kwargs, out)
         self.keep_values(func, args, kwargs, tensors, out, values)
         self.told.saw(func, args, out)
+        if tracer.communicators is not None:
+            tracer.communicators.saw(func, args)
         self.kept.saw(func, args)
         tracer.formulas.saw(func, out)
         self.tell(func, args, kwargs, tensors, device, out)
@@ -174,6 +176,7 @@ class Operators:
         drawn = self.torch.Tag.nondeterministic_seeded in func.tags
         whole = dtype is not None and not dtype.is_floating_point
         whole = whole or func is self.aten.randperm.default
+        whole = whole or (dtype is None and func._schema.name == "aten::randint")
         if tensors or func not in self.empties and (not drawn or whole):
             return self.shadows.call(func, args, kwargs, tensors)
         return None

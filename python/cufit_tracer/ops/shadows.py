@@ -2,6 +2,7 @@
 """Values of small tensors, which are kept on the CPU beside the tensors without contents."""
 
 import operator
+from contextlib import nullcontext
 
 from ..program.assertions import Assertions
 from .even_counts import even, is_even, tell_even
@@ -15,6 +16,7 @@ class Shadows:
         self.FakeTensor = tracer.FakeTensor
         self.assertions = Assertions()
         self.kept = tracer.shadows
+        self.as_device_draws = OtherDraws(tracer.torch)
         aten = self.aten = tracer.torch.ops.aten
         self.verdicts = {aten.isnan.default: 0, aten.isinf.default: 0, aten.isfinite.default: 1}
         self.itself = {aten.eq.Tensor: True, aten.ne.Tensor: False}
@@ -66,9 +68,11 @@ class Shadows:
                     product *= max(size, 1)
             if product > most:
                 return None
+        drawn = torch.Tag.nondeterministic_seeded in func.tags
         try:
             args, kwargs = self.pytree.tree_map_only(torch.Tensor, self.of, (args, kwargs))
-            out = func(*args, **without_device(torch, kwargs))
+            with self.as_device_draws if drawn else nullcontext():
+                out = func(*args, **without_device(torch, kwargs))
         except Exception:
             return None
         if any(is_even(self.of(tensor)) for tensor in tensors):
@@ -179,6 +183,22 @@ class Shadows:
     def tell_read(self, tensor, given, place):
         said = "%s value read; %s was given" % (str(tensor.dtype)[6:], given)
         self.tracer.file.note("data_dependent", said, place)
+
+
+class OtherDraws:
+    """What a GPU draws leaves the generator of the CPU as it is."""
+
+    def __init__(self, torch):
+        self.generator = torch.default_generator
+        self.own = torch.Generator().manual_seed(0).get_state()
+
+    def __enter__(self):
+        self.of_program = self.generator.get_state()
+        self.generator.set_state(self.own)
+
+    def __exit__(self, *error):
+        self.own = self.generator.get_state()
+        self.generator.set_state(self.of_program)
 
 
 def verdict_of(tensor):

@@ -5,7 +5,8 @@ import os
 import sys
 
 from .parallel import patch_parallel
-from .ranks import answer_between, counted_nccl, joined
+from .communicators import Communicators
+from .ranks import counted_nccl, joined
 from .sent_objects import patch_objects
 
 
@@ -28,6 +29,7 @@ def patch_distributed(tracer):
     from torch.distributed import distributed_c10d as c10d
 
     real_init = c10d.init_process_group
+    communicators = tracer.communicators = Communicators(tracer)
     asked = []
 
     def init(
@@ -56,11 +58,16 @@ def patch_distributed(tracer):
                 said += "its group is not of NCCL"
         tracer.file.note(kind, said, tracer.source())
         real_init(backend="fake", store=FakeStore(), rank=rank, world_size=world_size)
+        communicators.begin(takes_nccl(backend), kwargs.get("device_id", (args[2:3] or [None])[0]))
+
+    def barrier(group=None, async_op=False, *args, **kwargs):
+        communicators.ring(group)
+        return Done() if async_op else None
 
     for name, function in (
         ("init_process_group", init),
         ("monitored_barrier", lambda *a, **k: None),
-        ("barrier", lambda *a, async_op=False, **k: Done() if async_op else None),
+        ("barrier", barrier),
         ("get_backend", lambda *a, **k: asked[-1].split(":")[-1] if asked else "nccl"),
     ):
         for module in (c10d, dist, *meshes()):
@@ -76,25 +83,25 @@ def takes_nccl(backend):
     return not backend or "nccl" in str(backend).lower()
 
 
-# Each further group that this process is in has memory of NCCL's own, and so have sends between two
-# ranks (data/gpu_memory.toml). The functions are replaced once and before the program takes them by
-# name: `P2POp` compares what it is given with `isend`.
+# The functions are replaced once and before the program takes them by name: `P2POp` compares what
+# it is given with `isend`.
 def patch_groups(tracer, c10d, is_nccl):
-    real_group, counted = c10d.new_group, []
+    real_group, real_batch = c10d.new_group, c10d.batch_isend_irecv
+    communicators = tracer.communicators
 
     def new_group(ranks=None, timeout=None, backend=None, pg_options=None, *args, **kwargs):
-        several = c10d.get_world_size() if ranks is None else len(ranks)
-        inside = several > 1 and (ranks is None or c10d.get_rank() in ranks)
-        if inside and is_nccl(backend):
-            counted.append(1)
-            tracer.file.fact("nccl_groups", len(counted))
-        return real_group(ranks, timeout, None, None, *args, **kwargs)
+        group = real_group(ranks, timeout, None, None, *args, **kwargs)
+        communicators.made(group, is_nccl(backend))
+        return group
 
-    between = answer_between(tracer, c10d)
+    def batch_isend_irecv(p2p_op_list):
+        with communicators.one_batch():
+            return real_batch(p2p_op_list)
+
     for module in (c10d, tracer.torch.distributed, *meshes()):
-        for name, function in {"new_group": new_group, **between}.items():
-            if hasattr(module, name):
-                setattr(module, name, function)
+        for function in (new_group, batch_isend_irecv):
+            if hasattr(module, function.__name__):
+                setattr(module, function.__name__, function)
 
 
 # A mesh of devices makes groups by names that it bound when it was imported.

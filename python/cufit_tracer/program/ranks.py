@@ -24,38 +24,3 @@ def counted_nccl(world):
         return "NCCL is counted as measured with two GPUs"
     said = "NCCL is reckoned by its source and by reports: "
     return said + "with more than two GPUs it was not measured"
-
-
-# Each rank that this one sends to, or receives from, has buffers of its own; an all-to-all reaches
-# all ranks of the node.
-def answer_between(tracer, c10d):
-    reached = set()
-
-    def reaches(others):
-        reached.update(others)
-        tracer.file.fact("nccl_between", len(reached))
-
-    def one(real, name):
-        def run(*args, **kwargs):
-            named = [kwargs.get(key) for key in (name, "group_" + name)]
-            reaches({next((rank for rank in (*args[1:2], *named) if rank is not None), "any")})
-            return real(*args, **kwargs)
-
-        return run
-
-    def several(real):
-        def run(*args, **kwargs):
-            local = number(os.environ.get(PLACED)) or c10d.get_world_size()
-            if c10d.get_world_size() > 1:
-                reaches(range(1, min(local, c10d.get_world_size())))
-            return real(*args, **kwargs)
-
-        return run
-
-    found = {
-        name: one(getattr(c10d, name), key)
-        for name, key in (("send", "dst"), ("isend", "dst"), ("recv", "src"), ("irecv", "src"))
-    }
-    for name in ("all_to_all", "all_to_all_single"):
-        found[name] = several(getattr(c10d, name))
-    return found

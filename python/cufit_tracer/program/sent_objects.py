@@ -15,8 +15,8 @@ def patch_objects(tracer, modules):
     mail = tracer.mail = Mail(tracer)
     told = Told(tracer, mail)
     for function in (
-        all_gather_object,
-        gather_object,
+        told.all_gather_object,
+        told.gather_object,
         told.scatter_object_list,
         told.broadcast_object_list,
         mail.send_object_list,
@@ -27,21 +27,12 @@ def patch_objects(tracer, modules):
                 setattr(module, function.__name__, function)
 
 
-# As torch.distributed names them.
-def all_gather_object(object_list, obj, *args, **kwargs):
-    object_list[:] = [obj] * len(object_list)
-
-
-def gather_object(obj, object_gather_list=None, *args, **kwargs):
-    if object_gather_list is not None:
-        all_gather_object(object_gather_list, obj)
-
-
 class Mail:
     def __init__(self, tracer):
         self.tracer, self.torch = tracer, tracer.torch
         self.folder = tracer.wanted["SENT"]
         self.sent, self.received = {}, {}  # how often, by the other rank
+        self.stages = False  # whether ranks are stages of a pipeline
 
     # As torch.distributed has them. A rank within the group is `group_dst`, `group_src`.
     def send_object_list(self, objects, dst=None, group=None, device=None, group_dst=None, **more):
@@ -66,6 +57,7 @@ class Mail:
         return other
 
     def tell_that_ranks_differ(self):
+        self.stages = True
         self.tracer.file.fact("ranks_differ", "stages of a pipeline")
 
     def own(self):

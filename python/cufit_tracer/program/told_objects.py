@@ -18,6 +18,15 @@ class Told:
         self.calls, self.bytes = {}, 0  # how often, by the ranks of the group
 
     # As torch.distributed names them.
+    def all_gather_object(self, object_list, obj, group=None):
+        self.tracer.communicators.ring(group)
+        object_list[:] = [obj] * len(object_list)
+
+    def gather_object(self, obj, object_gather_list=None, dst=None, group=None, *args, **kwargs):
+        self.tracer.communicators.ring(group)
+        if object_gather_list is not None:
+            object_gather_list[:] = [obj] * len(object_gather_list)
+
     def broadcast_object_list(
         self, object_list, src=None, group=None, device=None, group_src=None, **more
     ):
@@ -37,6 +46,7 @@ class Told:
 
     # What rank `src` told in this call; None where it is not known, or nobody else.
     def told(self, objects, src, group, group_src):
+        self.tracer.communicators.ring(group)
         source = self.mail.rank(src, group, group_src)
         members = self.members(group)
         if not self.mail.folder or len(members) < 2:

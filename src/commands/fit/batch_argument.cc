@@ -1,22 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/fit/batch_argument.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "base/number.h"
+#include "commands/fit/shell_words.h"
 
 namespace cufit::commands {
 namespace {
 
-constexpr std::string_view k_blank = " \t\n", k_ends = " \t\n;&|()<>'\"";
+constexpr std::string_view k_blank = " \t", k_ends = " \t\n;&|()<>'\"", k_continued = "\\\n";
 
-bool is_shell(std::string_view word) {
-  word.remove_prefix(word.rfind('/') + 1);  // npos + 1 is 0
-  for (const std::string_view shell : {"sh", "bash", "dash", "zsh", "ksh"})
-    if (word == shell) return true;
-  return false;
+// Behind blanks and lines that a backslash continues. The end of a line itself ends a command.
+size_t behind_blanks(const std::string& text, size_t at) {
+  for (;;) {
+    at = std::min(text.find_first_not_of(k_blank, at), text.size());
+    if (text.compare(at, k_continued.size(), k_continued) != 0) return at;
+    at += k_continued.size();
+  }
 }
 
-// The same for the words of a shell's text: a word ends at a blank or at what ends a command.
+// Behind what a shell puts in place of it: "$(nproc)", "$((2 * 4))" and "`nproc`" hold blanks and
+// brackets of their own. The same place where none begins there.
+size_t behind_substitution(std::string_view text, size_t at) {
+  if (text[at] == '`') {
+    const size_t end = text.find('`', at + 1);
+    return end == std::string_view::npos ? text.size() : end + 1;
+  }
+  if (text.substr(at, 2) != "$(") return at;
+  size_t open = 0;
+  for (size_t i = at + 1; i < text.size(); ++i) {
+    if (text[i] == '(') ++open;
+    if (text[i] == ')' && --open == 0) return i + 1;
+  }
+  return text.size();
+}
+
+// Where a word of a shell's text ends, whose value begins at `at`: at a blank or at what ends a
+// command.
+size_t end_of_word(std::string_view text, size_t at) {
+  // A continued line goes on with blanks, so that the value ends there, too.
+  const auto ends = [&] {
+    return k_ends.find(text[at]) != std::string_view::npos ||
+           text.substr(at, k_continued.size()) == k_continued;
+  };
+  while (at < text.size() && !ends()) {
+    const size_t behind = behind_substitution(text, at);
+    at = behind == at ? at + 1 : behind;
+  }
+  return at;
+}
+
+// The same for the words of a shell's text.
 template <typename Found>
 void each_in_text(std::string& text, const std::string& name, const Found& found) {
   for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
@@ -26,11 +62,11 @@ void each_in_text(std::string& text, const std::string& name, const Found& found
     if (!begins || value >= text.size()) continue;
     if (text[value] == '=')
       ++value;
-    else if (value = text.find_first_not_of(k_blank, value); value == at + name.size())
+    else if (value = behind_blanks(text, value); value == at + name.size())
       continue;
-    if (value >= text.size()) continue;
+    if (value >= text.size() || text[value] == '\n') continue;
     const char quote = text[value] == '"' || text[value] == '\'' ? text[value++] : '\0';
-    const size_t end = quote ? text.find(quote, value) : text.find_first_of(k_ends, value);
+    const size_t end = quote ? text.find(quote, value) : end_of_word(text, value);
     found(text, value, (end == std::string::npos ? text.size() : end) - value);
   }
 }
@@ -53,27 +89,17 @@ void each_value(std::vector<std::string>& command, const std::string& name, cons
 
 }  // namespace
 
-std::optional<size_t> shell_text(const std::vector<std::string>& command) {
-  for (size_t i = 0; i < command.size(); ++i) {
-    if (!is_shell(command[i])) continue;
-    for (size_t k = i + 1; k + 1 < command.size(); ++k) {
-      const std::string& option = command[k];
-      if (option.size() < 2 || option[0] != '-' || option[1] == '-') break;
-      if (option.find('c') != std::string::npos) return k + 1;
-      if (ends_with(option, "o")) ++k;  // -o pipefail
-    }
-  }
-  return std::nullopt;
+bool has_option(const std::vector<std::string>& command, const BatchArgument& argument) {
+  bool there = false;
+  std::vector<std::string> words = command;
+  each_value(words, argument.name, [&](const std::string&, size_t, size_t) { there = true; });
+  return there;
 }
 
 bool takes_appended(const std::vector<std::string>& command, const BatchArgument& argument) {
   const std::optional<size_t> script = shell_text(command);
   if (!script) return true;
-  bool there = false;
-  std::vector<std::string> words = command;
-  each_value(words, argument.name, [&](const std::string&, size_t, size_t) { there = true; });
-  const std::string& text = command[*script];
-  return there || text.find("$@") != std::string::npos || text.find("$*") != std::string::npos;
+  return has_option(command, argument) || hands_words_on(command[*script]);
 }
 
 Result<BatchArgument> parse_batch_argument(const std::string& text, const std::string& of) {
@@ -126,6 +152,9 @@ std::vector<std::string> with_batch(std::vector<std::string> command, const Batc
     there = true;
   });
   if (there) return command;
+  // The first word behind a shell's text is its $0, and none of "$@".
+  if (const auto script = shell_text(command); script && *script + 1 == command.size())
+    command.push_back("sh");
   if (argument.joined) {
     command.push_back(argument.name + "=" + value);
   } else {

@@ -22,8 +22,9 @@ struct BatchArgument {
 Result<BatchArgument> parse_batch_argument(const std::string& text,
                                            const std::string& of = "batch-arg");
 
-// Where the text of `bash -c '...'` stands among the words. In it the option is looked for, too.
-std::optional<size_t> shell_text(const std::vector<std::string>& command);
+// Whether the option stands in the command, with a number or another value. In the text of
+// `bash -c '...'` it is looked for, too.
+bool has_option(const std::vector<std::string>& command, const BatchArgument& argument);
 
 // Whether an option behind the command's last word would come to the program: not behind the text
 // of a shell, unless the option stands in that text, or the text hands its words on ("$@").

@@ -28,16 +28,15 @@ std::string_view without_quotes(std::string_view text) {
 }
 
 // Of a line of TOML, YAML or JSON that holds one key.
-std::optional<uint64_t> value_in(std::string_view line, const std::string& key) {
+std::optional<NumberInFile> number_in(std::string_view line) {
   const size_t sign = line.find_first_of("=:");
   if (sign == std::string_view::npos) return std::nullopt;
-  std::string name(without_quotes(line.substr(0, sign)));
-  std::replace(name.begin(), name.end(), '-', '_');
-  if (name != key) return std::nullopt;
   std::string_view value = trim(line.substr(sign + 1));
   value = trim(value.substr(0, value.find('#')));
   if (ends_with(value, ",")) value.remove_suffix(1);
-  return parse_uint(without_quotes(value));
+  const std::optional<uint64_t> number = parse_uint(without_quotes(value));
+  if (!number) return std::nullopt;
+  return NumberInFile{std::string(without_quotes(line.substr(0, sign))), *number, ""};
 }
 
 // What of the command may be such a file. sd-scripts adds `.toml` itself.
@@ -63,20 +62,32 @@ std::vector<std::string> configs_of(const std::vector<std::string>& command) {
 
 }  // namespace
 
+std::vector<NumberInFile> numbers_in_files(const host::Host& files,
+                                           const std::vector<std::string>& words) {
+  std::vector<NumberInFile> out;
+  for (const std::string& config : configs_of(words)) {
+    const Result<std::string> text = files.read_file(config, k_most_config_bytes);
+    if (!text) continue;
+    for (const std::string_view line : split_lines(*text)) {
+      std::optional<NumberInFile> number = number_in(line);
+      if (!number || number->value == 0) continue;
+      number->file = config;
+      out.push_back(std::move(*number));
+    }
+  }
+  return out;
+}
+
 std::optional<uint64_t> batch_in_files(const host::Host& files,
                                        const std::vector<std::string>& command,
                                        const BatchArgument& argument) {
   const std::string key = key_of(argument);
   std::optional<uint64_t> found;
-  for (const std::string& config : configs_of(command)) {
-    const Result<std::string> text = files.read_file(config, k_most_config_bytes);
-    if (!text) continue;
-    for (const std::string_view line : split_lines(*text)) {
-      const std::optional<uint64_t> value = value_in(line, key);
-      if (!value || *value == 0) continue;
-      if (found && *found != *value) return std::nullopt;
-      found = value;
-    }
+  for (NumberInFile& number : numbers_in_files(files, command)) {
+    std::replace(number.key.begin(), number.key.end(), '-', '_');
+    if (number.key != key) continue;
+    if (found && *found != number.value) return std::nullopt;
+    found = number.value;
   }
   return found;
 }

@@ -55,6 +55,10 @@ class RankTracing {
     if (out.failure && world == 1 && out.failure->next == "one_process")
       out.failure->next = "function";
     if (out.failure) return out;
+    if (out.inferred) {
+      plan_.argument = out.inferred->argument;
+      plan_.command = out.inferred->command;
+    }
     for (const uint64_t rank : others)
       if (Result<void> done = trace_rank(rank, out); !done) return done.error();
     if (plan_.ranks.worlds.size() > 1)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/version.h"
+#include "commands/fit/batch_inferred.h"
 #include "commands/context.h"
 #include "commands/fit/fit_model.h"
 #include "commands/fit/fit_program.h"
@@ -23,6 +24,7 @@ struct FitTraces {
   std::vector<fit::RankTraces> ranks;        // others of the same group
   std::vector<fit::WorldAnswer> worlds;      // ascending; empty: one number of ranks was asked for
   std::optional<fit::TraceFailure> failure;  // then there are none
+  std::optional<InferredBatch> inferred;     // that the traces were found to follow
 };
 
 // What the tracer is told of cards (fit/answer/cards.h).

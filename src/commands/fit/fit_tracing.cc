@@ -7,7 +7,7 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "commands/fit/batch_in_files.h"
-#include "commands/fit/trace_runs.h"
+#include "commands/fit/guessed_runs.h"
 #include "commands/fit/traces_at_once.h"
 #include "fit/answer/batch_search.h"
 #include "fit/answer/plan_variants.h"
@@ -19,11 +19,11 @@ namespace {
 
 using formats::TraceEvents;
 
-class FitTracing : private TraceRuns {
+class FitTracing : private GuessedRuns {
  public:
   FitTracing(const Context& context, TracingPlan plan, std::optional<uint64_t> asked,
              host::Interrupts& interrupts)
-      : TraceRuns(context, std::move(plan), interrupts), asked_(asked) {}
+      : GuessedRuns(context, std::move(plan), interrupts), asked_(asked) {}
 
   Result<FitTraces> run() {
     if (Result<void> done = trace_all(); !done) return done.error();
@@ -68,22 +68,59 @@ class FitTracing : private TraceRuns {
     if (!traces.own_batch && !changed)
       traces.own_batch = parse_uint(traces.plain[0].fact("batch_found"));
     options_.replaced_batch = traces.own_batch;
-    if (!base || *base == 0) {
-      traces.warnings.push_back({"batch_unknown", {}, ""});
-      return {};
-    }
     // The first trace decides how many steps are enough; the others are laid over it. One that came
     // to its own end has events after its last step, as the others then have.
     if (traces.plain[0].end == formats::TraceEnd::steps_seen) {
       options_.steps = fit::ended_steps(fit::steps_alone(traces.plain[0]));
       options_.most_steps = options_.steps;
     }
-    for (const uint64_t batch : fit::other_batches(*base)) {
+    return trace_others(base.value_or(0));
+  }
+
+  // `base`: of the first trace, by its DataLoader where nothing else says it; 0: not known.
+  Result<void> trace_others(uint64_t base) {
+    // Only behind the first trace, and only where the tracer cannot set the batch size: in a
+    // DataLoader it sets what is trained on and nothing else, while an option may also be divided
+    // (steps of accumulation, ranks) or mean another thing. Nothing is lost by asking late: the
+    // first trace is of the number that the option has, whoever sets the next.
+    if (!plan_.argument && !first_) guess_ = inferred_batch(context_.files, plan_.command);
+    // A data set that makes its batches itself has a DataLoader of 1.
+    if (guess_ && (base == 0 || (base == 1 && guess_->batch != 1))) {
+      CUFIT_TRY(done, guessed());
+      if (done) return trace_more();
+    }
+    if (base == 0) {
+      out_.traces.warnings.push_back({"batch_unknown", {}, ""});
+      return {};
+    }
+    for (const uint64_t batch : fit::other_batches(base)) {
       CUFIT_TRY(good, trace_again(batch));
+      if (guess_ && (!good || without_effect(batch))) {
+        CUFIT_TRY(done, guessed());
+        if (done) break;
+      }
       if (!good) break;
       if (!loader_shows(batch)) return name_first_by_inputs(batch);
     }
     return trace_more();
+  }
+
+  bool without_effect(uint64_t batch) const {
+    const std::vector<TraceEvents>& traces = out_.traces.plain;
+    return fit::batch_by_inputs(traces.front(), traces.back(), batch) == batch;
+  }
+
+  // True: the traces follow the option that is called so, at all batch sizes that are usual.
+  Result<bool> guessed() {
+    CUFIT_TRY(first, trace_guess());
+    if (!first) return false;
+    first_ = first;
+    for (const uint64_t batch : fit::other_batches(*first)) {
+      if (parse_uint(out_.traces.plain.back().fact("batch")) == batch) continue;
+      CUFIT_TRY(good, trace_again(batch));
+      if (!good) break;
+    }
+    return true;
   }
 
   // Traces that are as long as each other do the same: of them nothing has to be asked.
@@ -119,7 +156,7 @@ class FitTracing : private TraceRuns {
   // the DataLoader showed. It is another number where the data set makes the batches itself.
   bool loader_shows(uint64_t batch) const {
     if (!plan_.argument || first_) return true;
-    return parse_uint(out_.traces.plain.back().fact("batch_found")) == batch;
+    return shown_ == batch;
   }
 
   // Then the batches tell of which size the first trace was: its own ones beside those of the
@@ -134,7 +171,7 @@ class FitTracing : private TraceRuns {
          {{"option", plan_.argument->name}, {"batch", own ? std::to_string(*own) : std::string()}},
          ""});
     if (own && own != batch) {
-      return say_batch(traces.plain.front(), first_file_, *own);
+      return say_batch(traces.plain.front(), first_file(), *own);
     }
     traces.plain.erase(traces.plain.begin());
     first_ = batch;

@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "base/shell_word.h"
 #include "commands/fit/fit_tracing.h"
+#include "commands/fit/shell_words.h"
 #include "fit/answer/plan_variants.h"
 
 namespace cufit::commands {
@@ -51,11 +52,13 @@ Result<void> read_limits(const FitProgramRequest& program, host::TraceOptions& o
   return {};
 }
 
-// Of `bash -c '...'` an option behind the text would come to the shell, not to the program.
-Result<BatchArgument> argument_of(const FitProgramRequest& program, const std::string& text,
-                                  const std::string& option) {
+// Of `bash -c '...'` an option behind the text would come to the shell, not to the program, and of
+// `bash train.sh` to the script alone.
+Result<BatchArgument> argument_of(const host::Host& files, const FitProgramRequest& program,
+                                  const std::string& text, const std::string& option) {
   CUFIT_TRY(argument, parse_batch_argument(text, option));
-  if (takes_appended(program.command, argument)) return argument;
+  const auto script = script_as_text(files, program.command);
+  if (takes_appended(script ? *script : program.command, argument)) return argument;
   return fail(Code::usage,
               format("`--{} \"{}\"`: the shell's text does not have `{}`: write it there with a "
                      "number, or name the program itself behind `--`",
@@ -63,7 +66,8 @@ Result<BatchArgument> argument_of(const FitProgramRequest& program, const std::s
 }
 
 // The length of a sequence is written into the command, or the tracer sets it.
-Result<void> read_sequence(const FitProgramRequest& program, TracingPlan& out) {
+Result<void> read_sequence(const host::Host& files, const FitProgramRequest& program,
+                           TracingPlan& out) {
   if (!program.seq) {
     if (!program.seq_arg) return {};
     return fail(Code::usage, "`--seq-arg` says how, `--seq N` how long");
@@ -76,7 +80,7 @@ Result<void> read_sequence(const FitProgramRequest& program, TracingPlan& out) {
     out.run.seq = tokens;
     return {};
   }
-  CUFIT_TRY(argument, argument_of(program, *program.seq_arg, "seq-arg"));
+  CUFIT_TRY(argument, argument_of(files, program, *program.seq_arg, "seq-arg"));
   out.command = with_batch(out.command, argument, *tokens);
   return {};
 }
@@ -95,7 +99,7 @@ Result<TracingPlan> tracing_plan(const host::Host& files, const FitProgramReques
   if (Result<void> done = read_function(program, out); !done) return done.error();
   if (Result<void> done = read_limits(program, out.run); !done) return done.error();
   if (program.batch_arg) {
-    CUFIT_TRY(argument, argument_of(program, *program.batch_arg, "batch-arg"));
+    CUFIT_TRY(argument, argument_of(files, program, *program.batch_arg, "batch-arg"));
     out.argument = argument;
   }
   if (program.keep) out.folder = *program.keep;
@@ -118,11 +122,16 @@ Result<TracingPlan> tracing_plan(const host::Host& files, const FitProgramReques
     out.program = std::move(built.title);
     return out;
   }
-  if (Result<void> done = read_sequence(program, out); !done) return done.error();
+  if (Result<void> done = read_sequence(files, program, out); !done) return done.error();
   std::vector<std::string> words;
   for (const std::string& word : out.command) words.push_back(typed(word));
   if (!out.run.function.empty()) words.push_back(shell_word(out.run.function));
   out.program = join(words, " ");
+  // What stands in a script cannot be set by an option behind its name.
+  if (out.argument && !has_option(out.command, *out.argument))
+    if (const auto script = script_as_text(files, out.command);
+        script && has_option(*script, *out.argument))
+      out.command = *script;
   return out;
 }
 

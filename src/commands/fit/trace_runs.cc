@@ -80,7 +80,7 @@ Result<void> TraceRuns::take(const host::TracedRun& run, std::optional<uint64_t>
   if (run.events && !plan_.folder.empty()) {
     CUFIT_TRY(named, name_kept_trace(plan_, options_.event_file, *events, kept_));
     options_.event_file = named;
-    if (kept_ == 1) first_file_ = named;
+    files_.push_back(named);
     progress_.say("kept", {{"path", options_.event_file}});
   }
   const TraceEvents* read = events ? &*events : nullptr;
@@ -92,6 +92,7 @@ Result<void> TraceRuns::take(const host::TracedRun& run, std::optional<uint64_t>
     out_.failure->program = out_.program;
     return {};
   }
+  shown_ = parse_uint(events->fact("batch_found"));
   if (Result<void> named = name_batch(*events, batch); !named) return named.error();
   fit::add_warnings(out_.traces.warnings, fit::trace_warnings(*events));
   out_.traces.plain.push_back(std::move(*events));

@@ -33,10 +33,13 @@ class TraceRuns {
   // too: read again, it has to answer as it does now.
   Result<void> say_batch(formats::TraceEvents& events, const std::string& file, uint64_t batch);
 
+  std::string first_file() const { return files_.empty() ? std::string() : files_.front(); }
+
   const Context& context_;
-  const TracingPlan plan_;
+  TracingPlan plan_;
   host::TraceOptions options_;  // of the next run
-  std::string first_file_;      // of the kept ones
+  std::vector<std::string> files_;  // that were kept
+  std::optional<uint64_t> shown_;   // by the last run's DataLoader
   uint64_t peak_bytes_ = 0;     // of the machine's memory, the most that a trace took
   FitProgress progress_;
   FitTraces out_;

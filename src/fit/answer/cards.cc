@@ -22,6 +22,25 @@ constexpr uint64_t k_most_groups = 64, k_most_node = 72, k_most_nodes = 1024;
 // NVLink SHARP.
 constexpr ComputeCapability k_first_with_nvls{9, 0}, k_later_nvls{10, 0};
 
+uint64_t number_of(const formats::TraceEvents& events, std::string_view fact, uint64_t most) {
+  return std::min(parse_uint(events.fact(fact)).value_or(0), most);
+}
+
+// Of the traced process. Sends and receives: to and from how many ranks, of each communicator.
+struct Connections {
+  uint64_t communicators, rings, sends, receives;
+};
+
+// Where the trace has none: the group of all ranks.
+Connections connections(const formats::TraceEvents& events) {
+  constexpr uint64_t k_most_peers = k_most_groups * k_most_node;
+  if (events.fact(k_nccl_facts[0]).empty()) return {1, 1, 0, 0};
+  return {number_of(events, k_nccl_facts[0], k_most_groups),
+          number_of(events, k_nccl_facts[1], k_most_groups),
+          number_of(events, k_nccl_facts[2], k_most_peers),
+          number_of(events, k_nccl_facts[3], k_most_peers)};
+}
+
 }  // namespace
 
 Card card_of(const knowledge::Gpu& gpu, const knowledge::Knowledge& knowledge) {
@@ -83,27 +102,26 @@ Card traced_card(const std::vector<Card>& cards, const knowledge::Knowledge& kno
 
 uint64_t nccl_bytes(const formats::TraceEvents& events, const Card& card,
                     const knowledge::Knowledge& knowledge) {
-  const auto fact = [&](std::string_view key, uint64_t most) {
-    return std::min(parse_uint(events.fact(key)).value_or(0), most);
-  };
-  const uint64_t world = fact("world", k_most_node * k_most_nodes);
+  const uint64_t world = number_of(events, "world", k_most_node * k_most_nodes);
   if (world < 2 || knowledge.nccl_memory.empty()) return 0;
   const auto found = std::find_if(
       knowledge.nccl_memory.begin(), knowledge.nccl_memory.end(),
       [&](const knowledge::NcclMemoryRow& row) { return world <= uint64_t(row.ranks); });
   const knowledge::NcclMemoryRow& row =
       found != knowledge.nccl_memory.end() ? *found : knowledge.nccl_memory.back();
-  const uint64_t node = std::clamp<uint64_t>(fact("node_size", k_most_node), 1, world);
+  const uint64_t node = std::clamp<uint64_t>(number_of(events, "node_size", k_most_node), 1, world);
   const std::optional<ComputeCapability> cc = parse_compute_capability(card.cc);
   const ComputeCapability capability = cc.value_or(k_first_with_nvls);
   const int64_t nvls = node < 3 || capability < k_first_with_nvls ? 0
                        : capability < k_later_nvls                ? row.nvls_mib
                                                                   : row.nvls_later_mib;
-  const int64_t group = events.fact("rank") == "0" ? row.group_first_mib : row.group_mib;
-  const uint64_t mib = uint64_t(row.world_mib) +
-                       fact("nccl_groups", k_most_groups) * uint64_t(group) +
-                       fact("nccl_between", k_most_node) * uint64_t(row.between_mib) +
-                       node * uint64_t(nvls) + uint64_t(node < world ? row.net_mib : 0);
+  const Connections of = connections(events);
+  const uint64_t mib =
+      uint64_t(row.kernels_mib) + of.communicators * uint64_t(row.communicator_mib) +
+      of.rings * uint64_t(row.rings_mib) + of.sends * uint64_t(row.send_mib) +
+      of.receives * uint64_t(row.receive_mib) +
+      uint64_t(of.sends + of.receives > 0 ? row.send_kernels_mib : 0) + node * uint64_t(nvls) +
+      uint64_t(node < world ? row.net_mib : 0);
   return mib << 20;
 }
 

@@ -3,6 +3,7 @@
 // each. All sizes in bytes.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -53,6 +54,11 @@ std::vector<Card> each_once(std::vector<Card> cards);
 // The card that the program is traced for and whose libraries the figures without a bound count:
 // the first that was asked for by name, else the one whose libraries take most.
 Card traced_card(const std::vector<Card>& cards, const knowledge::Knowledge& knowledge);
+
+// What the tracer says of NCCL in its process (program/communicators.py): how many communicators it
+// has, how many of them with rings, and to and from how many ranks these send and receive.
+inline constexpr std::array<std::string_view, 4> k_nccl_facts = {"nccl_communicators", "nccl_rings",
+                                                                 "nccl_sends", "nccl_receives"};
 
 // What NCCL takes beside the allocator in the traced process on such a card; 0: it is the only one.
 uint64_t nccl_bytes(const formats::TraceEvents& events, const Card& card,

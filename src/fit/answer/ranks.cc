@@ -30,6 +30,11 @@ bool same_event(const TraceEvents& a, const TraceEvent& x, const TraceEvents& b,
          (x.kind != TraceEventKind::alloc || same_site(a, x.site, b, y.site));
 }
 
+bool same_connections(const TraceEvents& a, const TraceEvents& b) {
+  return std::all_of(k_nccl_facts.begin(), k_nccl_facts.end(),
+                     [&](std::string_view key) { return a.fact(key) == b.fact(key); });
+}
+
 // Less than this is rounding.
 constexpr uint64_t k_shrinks_by_per_mille = 20;
 
@@ -45,7 +50,7 @@ uint64_t rank_of(const TraceEvents& events) {
 }
 
 bool same_events(const TraceEvents& a, const TraceEvents& b) {
-  return a.categories == b.categories &&
+  return a.categories == b.categories && same_connections(a, b) &&
          std::equal(
              a.events.begin(), a.events.end(), b.events.begin(), b.events.end(),
              [&](const TraceEvent& x, const TraceEvent& y) { return same_event(a, x, b, y); });

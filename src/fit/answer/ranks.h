@@ -27,7 +27,8 @@ inline constexpr uint64_t k_most_ranks = 1u << 16;
 uint64_t world_of(const formats::TraceEvents& events);
 uint64_t rank_of(const formats::TraceEvents& events);
 
-// The same storages, calls and marks of the same operators in the same order.
+// The same storages, calls and marks of the same operators in the same order, and the same
+// connections of NCCL.
 bool same_events(const formats::TraceEvents& a, const formats::TraceEvents& b);
 
 // Those worth a trace beside rank 0. `all`: up to k_most_traced_ranks of them, evenly apart, the

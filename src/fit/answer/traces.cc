@@ -12,15 +12,32 @@
 namespace cufit::fit {
 namespace {
 
-std::vector<uint64_t> inputs_of(const formats::TraceEvents& trace) {
+using formats::StorageCategory;
+
+constexpr uint64_t k_most_bytes = uint64_t{1} << 40;
+
+std::vector<uint64_t> bytes_of(const formats::TraceEvents& trace, StorageCategory category) {
   std::vector<uint64_t> out;
   for (const formats::TraceEvent& event : trace.events) {
     if (is_mark(event, formats::TraceMark::after_steps)) break;
-    if (event.kind == formats::TraceEventKind::alloc &&
-        trace.categories[event.index] == formats::StorageCategory::input)
+    if (event.kind == formats::TraceEventKind::alloc && trace.categories[event.index] == category)
       out.push_back(event.bytes);
   }
   return out;
+}
+
+bool others_follow(const formats::TraceEvents& first, uint64_t own,
+                        const formats::TraceEvents& second, uint64_t batch) {
+  const std::vector<uint64_t> mine = bytes_of(first, StorageCategory::unknown);
+  const std::vector<uint64_t> others = bytes_of(second, StorageCategory::unknown);
+  if (mine.size() != others.size()) return false;
+  uint64_t all = 0, following = 0;
+  for (size_t i = 0; i < mine.size(); ++i) {
+    const uint64_t bytes = std::min(mine[i], k_most_bytes);
+    all += bytes;
+    if (bytes * batch == std::min(others[i], k_most_bytes) * own) following += bytes;
+  }
+  return following > all / 2;
 }
 
 }  // namespace
@@ -32,8 +49,8 @@ std::vector<uint64_t> other_batches(uint64_t first) {
 
 std::optional<uint64_t> batch_by_inputs(const formats::TraceEvents& first,
                                         const formats::TraceEvents& second, uint64_t batch) {
-  constexpr uint64_t k_most_bytes = uint64_t{1} << 40;
-  const std::vector<uint64_t> mine = inputs_of(first), others = inputs_of(second);
+  const std::vector<uint64_t> mine = bytes_of(first, StorageCategory::input);
+  const std::vector<uint64_t> others = bytes_of(second, StorageCategory::input);
   std::optional<uint64_t> found;
   if (mine.size() != others.size()) return std::nullopt;
   for (size_t i = 0; i < mine.size(); ++i) {
@@ -45,6 +62,17 @@ std::optional<uint64_t> batch_by_inputs(const formats::TraceEvents& first,
   }
   if (!found && !mine.empty()) return batch;
   return found;
+}
+
+bool follows_number(const formats::TraceEvents& first, uint64_t own,
+                    const formats::TraceEvents& second, uint64_t batch) {
+  const std::optional<uint64_t> before = parse_uint(first.fact("batch_found"));
+  const std::optional<uint64_t> now = parse_uint(second.fact("batch_found"));
+  // The loader takes the number as it is, or knows nothing of it.
+  if (now != before && (before != own || now != batch)) return false;
+  const std::optional<uint64_t> by_inputs = batch_by_inputs(first, second, batch);
+  if (by_inputs && *by_inputs != batch) return *by_inputs == own;
+  return others_follow(first, own, second, batch);
 }
 
 void add_trace(Traces& traces, formats::TraceEvents events) {

@@ -36,6 +36,12 @@ std::vector<uint64_t> other_batches(uint64_t first);
 std::optional<uint64_t> batch_by_inputs(const formats::TraceEvents& first,
                                         const formats::TraceEvents& second, uint64_t batch);
 
+// Whether what is trained on follows a number that is `own` in the first trace and `batch` in the
+// second: their batches, or where those do not tell (made on the GPU) most of what is neither weight
+// nor state, are in that proportion. A DataLoader that shows another share of it in each says no.
+bool follows_number(const formats::TraceEvents& first, uint64_t own,
+                    const formats::TraceEvents& second, uint64_t batch);
+
 // One that was kept: of a variant where it says so, else of the program as it is.
 void add_trace(Traces& traces, formats::TraceEvents events);
 

@@ -6,6 +6,7 @@
 
 #include "fit/pack/bin_bounds.h"
 #include "fit/pack/bin_search.h"
+#include "fit/pack/even_load.h"
 #include "fit/pack/tight_fill.h"
 
 namespace cufit::pack {
@@ -195,74 +196,6 @@ Fits enough(Counted& counted, uint32_t count, bool strongest, uint64_t each, Ass
   return proved && complete ? Fits::no : Fits::unknown;
 }
 
-// The bins one after another, the most that is left first; then jobs are moved off the fullest GPU,
-// or exchanged with a smaller one of another, as long as that leaves more.
-class Spread {
- public:
-  Spread(const Problem& problem, const std::vector<uint32_t>& items)
-      : problem_(problem), items_(items), bin_of_(problem.items.size(), k_no_bin) {
-    for (const uint32_t kind : problem.bins) left_.push_back(problem.kinds[kind].mib);
-  }
-
-  // Begins with `bin_of`, which places all items.
-  const std::vector<uint32_t>& improved(const std::vector<uint32_t>& bin_of) {
-    bin_of_ = bin_of;
-    for (const uint32_t item : items_) left_[bin_of_[item]] -= size(item, bin_of_[item]);
-    for (size_t round = 0; round < 4096 && better_once(); ++round) continue;
-    return bin_of_;
-  }
-
- private:
-  uint32_t size(uint32_t item, uint32_t bin) const {
-    return problem_.items[item].mib[problem_.bins[bin]];
-  }
-  bool better_once() {
-    uint32_t full = k_no_bin;
-    for (const uint32_t item : items_)
-      if (full == k_no_bin || left_[bin_of_[item]] < left_[full]) full = bin_of_[item];
-    if (full == k_no_bin) return false;
-    const uint32_t least = left_[full];
-    for (const uint32_t item : items_) {
-      if (bin_of_[item] != full) continue;
-      for (uint32_t other = 0; other < left_.size(); ++other)
-        if (other != full && (moved(item, other, least) || exchanged(item, other, least)))
-          return true;
-    }
-    return false;
-  }
-  bool moved(uint32_t item, uint32_t to, uint32_t least) {
-    const uint32_t there = size(item, to);
-    if (there == k_never || there > left_[to] || left_[to] - there <= least) return false;
-    put(item, to);
-    return true;
-  }
-  bool exchanged(uint32_t item, uint32_t to, uint32_t least) {
-    const uint32_t from = bin_of_[item];
-    for (const uint32_t other : items_) {
-      if (bin_of_[other] != to || size(item, to) == k_never || size(other, from) == k_never)
-        continue;
-      const int64_t here = int64_t{left_[from]} + size(item, from) - size(other, from);
-      const int64_t there = int64_t{left_[to]} + size(other, to) - size(item, to);
-      if (here <= int64_t{least} || there <= int64_t{least}) continue;
-      left_[from] = static_cast<uint32_t>(here);
-      left_[to] = static_cast<uint32_t>(there);
-      bin_of_[item] = to;
-      bin_of_[other] = from;
-      return true;
-    }
-    return false;
-  }
-  void put(uint32_t item, uint32_t to) {
-    left_[bin_of_[item]] += size(item, bin_of_[item]);
-    left_[to] -= size(item, to);
-    bin_of_[item] = to;
-  }
-
-  const Problem& problem_;
-  const std::vector<uint32_t>& items_;
-  std::vector<uint32_t> bin_of_, left_;
-};
-
 }  // namespace
 
 Assignment fewest_bins(const Problem& problem, uint64_t node_limit) {
@@ -293,8 +226,7 @@ Assignment most_headroom(const Problem& problem, uint64_t node_limit) {
   const auto [items, least] = most_items(problem, node_limit / 2, out);
   out.most_headroom = headroom_bound(problem, items);
   if (items.empty()) return out;
-  Spread spread(problem, items);
-  take_assignment(problem, std::vector<uint32_t>(spread.improved(out.bin_of)), out);
+  take_assignment(problem, with_even_load(problem, items, out.bin_of), out);
   const std::vector<uint32_t> bins = all_bins(problem);
   uint32_t tried = out.most_headroom;  // the highest first, then halves
   for (uint64_t left = node_limit / 2; out.headroom < out.most_headroom && left > 0;) {

@@ -2,6 +2,8 @@
 #include "fit/workspaces/cudnn_answers.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace cufit::fit {
 namespace {
@@ -41,6 +43,7 @@ CudnnAnswer between(const TraceWorkspace& below, const TraceWorkspace& above, ui
 }  // namespace
 
 void CudnnAnswers::add(const formats::TraceEvents& trace) {
+  std::set<Key> told;
   for (const formats::TraceConvolution& said : trace.convolutions) {
     Key key{said.capability, said.pass};
     const auto numbers = std::span(trace.numbers).subspan(said.first, said.count);
@@ -48,6 +51,11 @@ void CudnnAnswers::add(const formats::TraceEvents& trace) {
     std::vector<TraceWorkspace>& rows = rows_[key];
     const auto from = trace.workspaces.begin() + said.first_workspace;
     rows.insert(rows.end(), from, from + said.workspace_count);
+    told.insert(std::move(key));
+  }
+  // Of a batch size the answer that came first stays.
+  for (const Key& key : told) {
+    std::vector<TraceWorkspace>& rows = rows_[key];
     std::stable_sort(
         rows.begin(), rows.end(),
         [](const TraceWorkspace& a, const TraceWorkspace& b) { return a.batch < b.batch; });

@@ -8,6 +8,7 @@
 
 #include "base/number.h"
 #include "fit/workspaces/attention_workspace.h"
+#include "fit/workspaces/call_results.h"
 #include "fit/workspaces/conv_workspace.h"
 #include "fit/workspaces/cudnn_workspace.h"
 #include "fit/workspaces/embedding_workspace.h"
@@ -42,44 +43,11 @@ SizeAt cublaslt_workspace(const LibrarySetup& setup, const knowledge::Knowledge&
   return out;
 }
 
-// The result of an operator is made after the call is noted and before its kernel runs: of several
-// calls side by side (the gradients of one convolution) the first allocs that follow, in order.
-uint32_t event_of(const StepProgram& program, size_t call) {
-  const auto of_library = [&](size_t i) {
-    const StepEvent& event = program.events[i];
-    return event.kind == StepEventKind::call &&
-           is_operator(program.text(program.sites[program.calls[event.index].site].op));
-  };
-  size_t first = call, last = call;
-  while (first > 0 && of_library(first - 1)) --first;
-  while (last + 1 < program.events.size() && of_library(last + 1)) ++last;
-  size_t out = last;
-  const size_t wanted = last + 1 + (call - first);
-  for (size_t i = last + 1; i <= wanted && i < program.events.size(); ++i) {
-    if (program.events[i].kind != StepEventKind::alloc) break;
-    out = i;
-  }
-  return static_cast<uint32_t>(out);
-}
-
 constexpr uint64_t k_traced_batches = 3;  // of validation
 constexpr uint64_t k_most_batches = 1u << 30;
 constexpr uint64_t k_most_blocks = 4096;      // of one call
 constexpr uint64_t k_most_held = 1u << 20;    // of all calls
 constexpr uint64_t k_most_left = 1ull << 56;  // bytes, samples: no sum overflows
-
-// The last of the allocs side by side after a call, `before` of them left out: an operator with
-// several results makes them all before its kernel runs, and some of what it keeps after.
-uint32_t event_after_results(const StepProgram& program, size_t call, size_t before) {
-  size_t first = call;
-  while (first < program.events.size() && program.events[first].kind == StepEventKind::call)
-    ++first;
-  size_t end = first;
-  while (end < program.events.size() && program.events[end].kind == StepEventKind::alloc &&
-         program.events[end].site == program.events[first].site)
-    ++end;
-  return static_cast<uint32_t>(end - first > before ? end - 1 - before : call);
-}
 
 class Model {
  public:
@@ -89,6 +57,7 @@ class Model {
         sizes_(sizes),
         setup_(setup),
         knowledge_(knowledge),
+        results_(program),
         cublas_(cublas_workspace(setup, knowledge)),
         cublaslt_(cublaslt_workspace(setup, knowledge)) {}
 
@@ -112,22 +81,21 @@ class Model {
     if (op == "conv_dgrad") return convolve(event, called, ConvPass::data_gradient);
     if (op == "rnn") return recur(event, called);
     if (op == "fft")
-      return add(fft_workspace(numbers_of(called)), event_of(program_, event), false);
+      return add(fft_workspace(numbers_of(called)), results_.event_of(event), false);
     if (op == "embedding" || op == "embedding_bag")
       return add(embedding_workspace(numbers_of(called), op == "embedding_bag"),
-                 event_of(program_, event), false);
+                 results_.event_of(event), false);
     if (op == "reduce_rows")
       return add(reduction_workspace(numbers_of(called), setup_.multiprocessors),
-                 event_of(program_, event), false);
+                 results_.event_of(event), false);
     if (op == "temporary" && called.count == 1) {
       const uint64_t bytes = numbers_of(called)[0];
-      return add({bytes, bytes}, event_of(program_, event), false);
+      return add({bytes, bytes}, results_.event_of(event), false);
     }
     if (op == "sdpa") {
       const std::span<const uint64_t> numbers = numbers_of(called);
       const bool backward = site.phase == TracePhase::backward;
-      const uint32_t at =
-          backward ? event_after_results(program_, event, 0) : event_of(program_, event);
+      const uint32_t at = backward ? results_.after_all(event, 0) : results_.event_of(event);
       add(attention_product(numbers), at, false);
       return add(attention_workspace(numbers), at, false);
     }
@@ -137,7 +105,7 @@ class Model {
 
   // The main thread and autograd's have a handle each, and each handle on each stream a workspace.
   void multiply(uint32_t call, const Site& site, bool with_bias) {
-    const uint32_t event = event_of(program_, call);
+    const uint32_t event = results_.event_of(call);
     const std::pair key(site.phase == TracePhase::backward, site.stream);
     if (has_cublas_.insert(key).second) add(cublas_, event, true);
     if (with_bias && has_cublaslt_.insert(key).second) add(cublaslt_, event, true);
@@ -156,10 +124,10 @@ class Model {
     const std::span<const uint64_t> numbers = numbers_of(called);
     const SizeAt bytes = rnn_workspace(numbers, setup_, knowledge_);
     const bool backward = rnn_is_backward(numbers);
-    const uint32_t last = event_after_results(program_, event, 0);
+    const uint32_t last = results_.after_all(event, 0);
     if (backward) return add(bytes, last, false);
-    add(bytes, event_after_results(program_, event, 1), false);
-    if (!out_.empty()) out_.back().until = last;
+    add(bytes, results_.after_all(event, 1), false);
+    if (bytes.upper > 0) out_.back().until = last;
   }
 
   void convolve(uint32_t event, const StepCall& called, ConvPass pass) {
@@ -169,24 +137,26 @@ class Model {
     const std::optional<CudnnAnswer> answer = program_.cudnn.at(setup_.cc, pass, numbers);
     SizeAt bytes = answer ? cudnn_workspace(*shape, pass, *answer, setup_, knowledge_)
                           : conv_workspace(*shape, pass, setup_, knowledge_);
-    if (program_.cudnn.refused(setup_.cc, pass, numbers))
-      bytes = unnamed_workspace(*shape, pass, bytes);
+    const bool refused = program_.cudnn.refused(setup_.cc, pass, numbers);
+    if (refused) bytes = unnamed_workspace(*shape, pass, bytes);
     if (pass == ConvPass::forward && has_no_other_engine(numbers))
       bytes = tried_workspace(numbers, pass);
     // Before it chooses, PyTorch tries all engines with a block for the one that asks for most, and
-    // gives back what is cached (aten/src/ATen/native/cudnn/Conv_v8.cpp).
-    if (answer && setup_.cudnn_benchmark) {
+    // gives back what is cached (aten/src/ATen/native/cudnn/Conv_v8.cpp). A torch without cuDNN has no
+    // answer: what it would name is unknown then, the largest is not.
+    if (setup_.cudnn_benchmark && !refused) {
+      const uint64_t named = answer ? answer->most : 0;
       const std::vector<uint64_t> key(numbers.begin(), numbers.end());
       if (tried_[static_cast<size_t>(pass)].insert(key).second) {
         const SizeAt engines = tried_workspace(numbers, pass);
-        const SizeAt most{std::max(answer->most, engines.point),
-                          std::max({answer->most, engines.upper, bytes.upper})};
-        add(most, event_of(program_, event), false);
+        const SizeAt most{std::max(named, engines.point),
+                          std::max({named, engines.upper, bytes.upper})};
+        add(most, results_.event_of(event), false);
         if (most.upper > 0) out_.back().empties_cache = true;
       }
-      bytes.upper = std::max({bytes.upper, bytes.point, answer->most});
+      bytes.upper = std::max({bytes.upper, bytes.point, named});
     }
-    add(bytes, event_of(program_, event), false);
+    add(bytes, results_.event_of(event), false);
   }
 
   // Three batches were traced (python/cufit_tracer/steps/growth.py), these are the others.
@@ -229,6 +199,7 @@ class Model {
   const std::vector<SizeAt>& sizes_;
   const LibrarySetup& setup_;
   const knowledge::Knowledge& knowledge_;
+  CallResults results_;
   const SizeAt cublas_, cublaslt_;
   std::set<std::pair<bool, uint8_t>> has_cublas_, has_cublaslt_;  // of backward; stream
   uint8_t stream_ = 0;                                            // of the call

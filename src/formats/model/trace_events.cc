@@ -351,7 +351,7 @@ class TraceEventsReader {
 
   bool read_note() {
     TraceNote note;
-    if (!room(out_.notes, limits_.rows, "notes") || !text(note.kind) || !text(note.detail) ||
+    if (!room(out_.notes, limits_.notes, "notes") || !text(note.kind) || !text(note.detail) ||
         !text(note.source))
       return false;
     out_.notes.push_back(note);

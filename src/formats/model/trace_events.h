@@ -129,7 +129,8 @@ struct TraceEvents {
 struct TraceLimits {
   ExpandLimits expand;
   uint64_t events = 1u << 26;      // 1.5 GiB of rows
-  uint64_t rows = 1u << 22;        // texts, sites, notes, facts and workspaces, each
+  uint64_t rows = 1u << 22;        // texts, sites, facts and workspaces, each
+  uint64_t notes = 1u << 12;       // the tracer writes up to 1000; each becomes a line
   uint64_t numbers = 1u << 26;     // of calls
   uint64_t call_numbers = 256;     // of one call
   uint64_t text_bytes = 1u << 16;  // of one text

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/machine/system_parts.h"
-
-#include <algorithm>
-
 #include "host/files/file_facts.h"
+#include "host/machine/memory_limit.h"
+#include "host/machine/system_parts.h"
 
 namespace cufit::host {
 namespace {
@@ -11,43 +9,6 @@ namespace {
 using formats::CgroupFolders;
 using formats::CgroupLine;
 using formats::Mount;
-
-// v1 writes "no limit" as LONG_MAX rounded down to a page; nobody has 4 EiB.
-constexpr uint64_t k_no_limit_bytes = uint64_t{1} << 62;
-
-// The smallest limit on the way from this process's folder to the root is the one that counts.
-Fact<uint64_t> memory_limit(const Host& host, const CgroupFolders& found) {
-  const char* const k_name = found.is_v2 ? "/memory.max" : "/memory.limit_in_bytes";
-  Fact<uint64_t> best =
-      missing<uint64_t>(WhyNot::not_present, SourceKind::file, found.folders.front() + k_name);
-  for (const std::string& folder : found.folders) {
-    Fact<std::string> text = line_fact(host, folder + k_name);
-    if (!text) {
-      // The root folder of v2 has no such file; a folder that is there and unreadable may hide a
-      // limit.
-      if (!best && text.why != WhyNot::not_present)
-        best = missing<uint64_t>(text.why, SourceKind::file, folder + k_name, text.note);
-      continue;
-    }
-    std::optional<uint64_t> bytes = parse_uint(*text);
-    if (bytes && *bytes < k_no_limit_bytes && (!best || *bytes < *best)) {
-      best = known(*bytes, SourceKind::file, folder + k_name);
-    }
-  }
-  if (found.is_v2) return best;
-  // v1 states the smallest limit of all ancestors, also of those that a container cannot see.
-  const std::string stat_path = found.folders.front() + "/memory.stat";
-  Result<std::string> stat = host.read_file(stat_path, 1u << 16);
-  if (!stat) return best;
-  for (std::string_view line : split_lines(*stat)) {
-    if (!starts_with(line, "hierarchical_memory_limit ")) continue;
-    std::optional<uint64_t> bytes = parse_uint(trim(line.substr(26)));
-    if (bytes && *bytes < k_no_limit_bytes && (!best || *bytes < *best)) {
-      return known(*bytes, SourceKind::file, stat_path);
-    }
-  }
-  return best;
-}
 
 struct Quota {
   std::string path;

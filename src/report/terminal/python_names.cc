@@ -2,11 +2,19 @@
 #include "report/terminal/python_names.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/format.h"
 
 namespace cufit::report {
 namespace {
+
+// Those of Python 3: `model.in` is no expression, though add_module() takes the name.
+constexpr std::string_view k_keywords[] = {
+    "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+    "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+    "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+    "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -29,7 +37,8 @@ std::string in_quotes(std::string_view text) {
 
 bool is_python_name(std::string_view text) {
   return !text.empty() && !is_digit(text[0]) &&
-         std::all_of(text.begin(), text.end(), may_stand_in_name);
+         std::all_of(text.begin(), text.end(), may_stand_in_name) &&
+         std::find(std::begin(k_keywords), std::end(k_keywords), text) == std::end(k_keywords);
 }
 
 std::string python_module(std::string_view path) {

@@ -74,6 +74,8 @@ TEST(FitPlanLines, NameModulesSoThatPythonTakesThem) {
   EXPECT_TRUE(contains(blocks("fsdp", "blocks_at", "module.1 module.a.2.b"),
                        R"([*model.get_submodule("1"), *model.get_submodule("a.2.b")])"));
   EXPECT_TRUE(contains(blocks("fsdp", "blocks_at", "module"), "[*model]:"));
+  EXPECT_TRUE(contains(blocks("fsdp", "blocks_at", "in.layers"),
+                       R"([*model.get_submodule("in.layers")])"));
   EXPECT_TRUE(contains(blocks("fsdp", "blocks_at", "modules.a"), "[*model.modules.a]:"));
   EXPECT_TRUE(contains(blocks("checkpointing", "checkpointing_at", "module.layers"),
                        "[*model.module.layers]:"));
@@ -85,7 +87,8 @@ TEST(FitPlanLines, ANameThatIsNoneBreaksOutOfNoString) {
   const std::string got = text(lines("fsdp", {{"blocks_at", R"(module.a");f("\)"}}));
   EXPECT_TRUE(contains(got, R"([*model.get_submodule("a\");f(\"\\")]:)")) << got;
   EXPECT_TRUE(is_python_name("überall_2"));
-  for (const char* none : {"", "2", "a b", "a.b", "a\"", "a;b"}) EXPECT_FALSE(is_python_name(none));
+  for (const char* none : {"", "2", "a b", "a.b", "a\"", "a;b", "in", "lambda"})
+    EXPECT_FALSE(is_python_name(none)) << none;
 }
 
 TEST(FitPlanLines, OfAFrameworkAreItsOwnFlags) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/format.h"
+#include "commands/fit/shell_words.h"
 
 namespace cufit::commands {
 namespace batch_argument_test {
@@ -55,6 +56,16 @@ TEST(FitBatch, StandsInTheTextOfAShell) {
       {{"bash", "-c", "t --batch-size 4 --batch 8|tee o"}, 8, "t --batch-size 4 --batch 32|tee o"},
       {{"bash", "-c", "t --batch $B"}, 0, "t --batch 32"},
       {{"bash", "-c", "t --batch"}, 0, "t --batch"},
+      {{"bash", "-c", "t \\\n  --batch 4 \\\n -v"}, 4, "t \\\n  --batch 32 \\\n -v"},
+      {{"bash", "-c", "t \\\n--batch \\\n 4\\\n -v"}, 4, "t \\\n--batch \\\n 32\\\n -v"},
+      {{"bash", "-c", "t --batch\\\n 4"}, 4, "t --batch\\\n 32"},
+      {{"bash", "-c", "t --batch\n8 x"}, 0, "t --batch\n8 x"},
+      {{"srun", "-p", "gpu", "nice", "-n", "5", "sh", "-c", "t --batch 4"}, 4, "t --batch 32"},
+      {{"torchrun", "--no-python", "bash", "-c", "t --batch 4"}, 4, "t --batch 32"},
+      {{"bash", "-c", "t --batch $(cat n) -v"}, 0, "t --batch 32 -v"},
+      {{"bash", "-c", "t --batch=$((2 * (1 + 3)));echo"}, 0, "t --batch=32;echo"},
+      {{"bash", "-c", "t --batch `cat n`|tee o"}, 0, "t --batch 32|tee o"},
+      {{"bash", "-c", "t --batch ${B:-4} -v"}, 0, "t --batch 32 -v"},
   };
   const Result<BatchArgument> argument = parse_batch_argument("--batch {}");
   ASSERT_TRUE(argument);
@@ -69,8 +80,25 @@ TEST(FitBatch, StandsInTheTextOfAShell) {
   }
   EXPECT_EQ(shell_text({"python", "-c", "import t"}), std::nullopt);
   EXPECT_EQ(shell_text({"bash", "run.sh", "-c", "x"}), std::nullopt);
+  EXPECT_EQ(shell_text({"bash", "run.sh", "sh", "-c", "x"}), std::nullopt);
+  EXPECT_EQ(shell_text({"./run.sh", "sh", "-c", "x"}), std::nullopt);
+  EXPECT_EQ(shell_text({"/v/bin/python3.12", "-m", "t", "--mode", "sh", "-c", "x"}), std::nullopt);
+  EXPECT_EQ(shell_text({"torchrun", "t.py", "--mode", "sh", "-c", "x"}), std::nullopt);
+  EXPECT_TRUE(takes_appended({"python", "t.py", "--mode", "sh", "-c", "x"}, *argument));
   EXPECT_TRUE(takes_appended({"bash", "run.sh"}, *argument));
   EXPECT_TRUE(takes_appended({"bash", "-c", "t \"$@\"", "_"}, *argument));
+}
+
+// `bash -c 'echo "$@"' --batch 32` prints 32 alone.
+TEST(FitBatch, IsNotTheNameOfTheShellThatHandsItOn) {
+  const Result<BatchArgument> argument = parse_batch_argument("--batch {}");
+  ASSERT_TRUE(argument);
+  const auto appended = [&](std::vector<std::string> command) {
+    return join(with_batch(std::move(command), *argument, 32), " ");
+  };
+  EXPECT_EQ(appended({"bash", "-c", "t $@"}), "bash -c t $@ sh --batch 32");
+  EXPECT_EQ(appended({"bash", "-c", "t $@", "_"}), "bash -c t $@ _ --batch 32");
+  EXPECT_EQ(appended({"bash", "run.sh"}), "bash run.sh --batch 32");
 }
 
 TEST(FitBatch, RefusesWhatHasNoPlaceOrNoName) {

@@ -53,6 +53,23 @@ TEST(Workspaces, CublasTakesOneForEachThreadAndLtOneForABias) {
   EXPECT_EQ(of(out, config)[0].point, 33554432u);
 }
 
+// What stands before a recurrent layer that asks for nothing is freed when it was to be.
+TEST(Workspaces, OfARecurrentLayerWithoutNumbersLeaveOthersAlone) {
+  TraceWriter out(2);
+  const uint32_t temporary = out.site("temporary", TracePhase::forward);
+  const uint32_t mm = out.site("mm", TracePhase::forward);
+  const uint32_t rnn = out.site("rnn", TracePhase::forward);
+  out.call(temporary, {4096});
+  out.alloc(512, mm);
+  out.call(rnn, {1});
+  out.alloc(512, rnn);
+  out.alloc(512, rnn);
+  const std::vector<Workspace> got = of(out);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].point, 4096u);
+  EXPECT_EQ(got[0].until, 0u);
+}
+
 TEST(Workspaces, ReadsCublasWorkspaceConfig) {
   EXPECT_EQ(parse_cublas_workspace_config(":4096:2:16:8"), 8519680u);
   EXPECT_EQ(parse_cublas_workspace_config(":4096:8"), 33554432u);

@@ -196,7 +196,8 @@ TEST(TraceEvents, ObeysItsLimits) {
   EXPECT_EQ(message(bytes), "read");
   TraceLimits events{.events = 7}, rows{.rows = 1}, numbers{.numbers = 5}, call{.call_numbers = 5};
   TraceLimits text{.text_bytes = 9}, texts{.all_text_bytes = 20};
-  for (const TraceLimits& limits : {events, rows, numbers, call, text, texts})
+  TraceLimits notes{.notes = 0};
+  for (const TraceLimits& limits : {events, rows, notes, numbers, call, text, texts})
     EXPECT_NE(message(bytes, limits), "read");
 }
 

@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "host/machine/memory_limit.h"
 #include "support/machines.h"
 
 namespace cufit::host {
@@ -138,6 +139,41 @@ TEST(System, ReadsCgroupV1) {
   system = read(root);
   EXPECT_EQ(system.memory_limit_bytes.value, 4294967296u);
   EXPECT_EQ(system.cpu_limit.value, 2.5);
+}
+
+TEST(System, TellsWhatTheLimitsLeave) {
+  FakeRoot root;
+  EXPECT_EQ(left_of_memory_limits(root.host()), std::nullopt);
+  root.file("/proc/self/cgroup", "0::/a/b\n");
+  root.file("/proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  root.file("/sys/fs/cgroup/a/b/memory.max", "max\n")
+      .file("/sys/fs/cgroup/a/b/memory.current", "500\n");
+  EXPECT_EQ(left_of_memory_limits(root.host()), std::nullopt);
+  root.file("/sys/fs/cgroup/a/b/memory.max", "3000\n")
+      .file("/sys/fs/cgroup/a/memory.max", "8000\n");
+  EXPECT_EQ(left_of_memory_limits(root.host()), 2500u);
+  root.file("/sys/fs/cgroup/a/memory.current", "7900\n");  // by its other children
+  EXPECT_EQ(left_of_memory_limits(root.host()), 100u);
+  // Files that were read give way.
+  root.file("/sys/fs/cgroup/a/memory.stat", "anon 900\ninactive_file 7000\n");
+  EXPECT_EQ(left_of_memory_limits(root.host()), 2500u);
+  root.file("/sys/fs/cgroup/a/b/memory.current", "3500\n");  // the limit was lowered
+  EXPECT_EQ(left_of_memory_limits(root.host()), 0u);
+}
+
+TEST(System, TellsWhatTheLimitsOfV1Leave) {
+  FakeRoot root;
+  root.file("/proc/self/cgroup", "9:memory:/docker/abc\n");
+  root.file("/proc/self/mountinfo",
+            "31 23 0:28 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n");
+  root.file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n")
+      .file("/sys/fs/cgroup/memory/memory.usage_in_bytes", "3000\n");
+  EXPECT_EQ(left_of_memory_limits(root.host()), std::nullopt);
+  root.file("/sys/fs/cgroup/memory/memory.stat",
+            "inactive_file 1\nhierarchical_memory_limit 9000\ntotal_inactive_file 1000\n");
+  EXPECT_EQ(left_of_memory_limits(root.host()), 7000u);
+  root.file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "5000\n");
+  EXPECT_EQ(left_of_memory_limits(root.host()), 3000u);
 }
 
 TEST(System, KnowsMusl) {
