@@ -15,6 +15,9 @@ constexpr uint64_t k_most_groups = 8;
 // Of a kernel, pictures and maps: with kernels of 96 and 128 and 64 or 128 of each it was chosen,
 // with kernels of up to 80 or 32 of each another one.
 constexpr uint64_t k_large_kernel = 96, k_many = 64;
+// Seen with 4,096 pictures; up to 200 of them, of 16 convolutions, the engine that was named ran.
+constexpr uint64_t k_thousands = 1024;
+constexpr uint32_t k_named_instead = 34;
 constexpr uint64_t k_complex_bytes = 8, k_float_bytes = 4;
 // Of a picture that is taken apart: its parts overlap by the kernel, and up to this side it is one.
 // What takes larger ones works on two at a time.
@@ -82,6 +85,12 @@ double tried_bytes(const Transforms& of, ConvPass pass) {
 }
 
 }  // namespace
+
+bool takes_over(std::span<const uint64_t> numbers, ConvPass pass, const CudnnAnswer& answer) {
+  return pass == ConvPass::weight_gradient && answer.engine == k_named_instead &&
+         numbers.size() == k_cudnn_benchmark_workspace_numbers && numbers[1] >= k_thousands &&
+         transforms_of(numbers).side != 0;
+}
 
 bool has_no_other_engine(std::span<const uint64_t> numbers) {
   if (numbers.size() != k_cudnn_benchmark_workspace_numbers ||

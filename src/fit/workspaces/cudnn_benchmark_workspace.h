@@ -16,6 +16,10 @@ namespace cufit::fit {
 // takes it.
 SizeAt tried_workspace(std::span<const uint64_t> numbers, ConvPass pass);
 
+// Whether it runs the gradient of weights of thousands of pictures without a trial, in place of the
+// engine that cuDNN names where no GPU is.
+bool takes_over(std::span<const uint64_t> numbers, ConvPass pass, const CudnnAnswer& answer);
+
 // Whether it is the only one, and chosen without a trial. Second derivatives of convolutions are
 // convolutions with such kernels.
 bool has_no_other_engine(std::span<const uint64_t> numbers);

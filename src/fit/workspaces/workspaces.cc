@@ -141,6 +141,10 @@ class Model {
     if (refused) bytes = unnamed_workspace(*shape, pass, bytes);
     if (pass == ConvPass::forward && has_no_other_engine(numbers))
       bytes = tried_workspace(numbers, pass);
+    if (answer && takes_over(numbers, pass, *answer)) {
+      const SizeAt tried = tried_workspace(numbers, pass);
+      bytes = {tried.point, std::max(tried.upper, bytes.upper)};
+    }
     // Before it chooses, PyTorch tries all engines with a block for the one that asks for most, and
     // gives back what is cached (aten/src/ATen/native/cudnn/Conv_v8.cpp). A torch without cuDNN has no
     // answer: what it would name is unknown then, the largest is not.

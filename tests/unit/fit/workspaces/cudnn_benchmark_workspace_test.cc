@@ -53,6 +53,28 @@ TEST(TriedWorkspace, IsWhatWasAskedFor) {
   EXPECT_EQ(tried_workspace(conv(64, 128, 256, 56, 1), ConvPass::data_gradient).upper, 0u);
 }
 
+// A program on an H200 with torch.backends.cudnn.deterministic.
+TEST(TriedWorkspace, IsWhatGradientsOfThousandsOfPicturesTake) {
+  CudnnAnswer named;
+  named.engine = 34;
+  const struct {
+    std::vector<uint64_t> numbers;
+    uint64_t measured;
+  } rows[] = {{conv(4096, 32, 32, 11, 3), 667418624},
+              {conv(4096, 32, 32, 21, 3), 2512912384},
+              {conv(4096, 16, 32, 42, 3), 7568621568}};
+  for (const auto& row : rows) {
+    EXPECT_TRUE(takes_over(row.numbers, ConvPass::weight_gradient, named));
+    const SizeAt out = tried_workspace(row.numbers, ConvPass::weight_gradient);
+    EXPECT_NEAR(static_cast<double>(out.point), static_cast<double>(row.measured), 1024);
+  }
+  EXPECT_FALSE(takes_over(rows[0].numbers, ConvPass::forward, named));
+  EXPECT_FALSE(takes_over(conv(183, 32, 32, 21, 3), ConvPass::weight_gradient, named));
+  EXPECT_FALSE(takes_over(conv(4096, 32, 32, 300, 3), ConvPass::weight_gradient, named));
+  named.engine = 50;
+  EXPECT_FALSE(takes_over(rows[0].numbers, ConvPass::weight_gradient, named));
+}
+
 TEST(TriedWorkspace, IsChosenForKernelsAsLargeAsPictures) {
   std::vector<uint64_t> numbers = conv(128, 1, 128, 128, 128);
   numbers[16] = numbers[17] = 1;
