@@ -110,6 +110,15 @@ for size in (8, 16):
 # Those that the search for a largest batch asks for (tests/cli/fit/differs_search.test), and one that is asked for.
 for size in (24, 32, 31, 27):
     training("apart-%d" % size, size, differs=(16,), batch=size, batch_found=8, batch_from="DataLoader train.py:12")
+# A program that does nothing at 16: its step is 0 micro-batches.
+training("nothing-8", 8, batch=8, batch_found=8, batch_from="DataLoader train.py:12")
+nothing = Events("nothing-16", steps=3, batch=16, batch_found=8, batch_from="DataLoader train.py:12")
+weights(nothing)
+for _ in range(3):
+    nothing.record(MARK, 0)
+    nothing.free(nothing.alloc(16 * MI, "_to_copy", "", "train.py:20", FORWARD, INPUT))
+    nothing.record(MARK, 1)
+nothing.end(0)
 for size in (1, 2, 4):
     training("one-%d" % size, size, differs=(1,), batch=size, batch_found=1, batch_from="DataLoader train.py:12")
 

@@ -90,7 +90,11 @@ class FitTracing : private GuessedRuns {
       if (done) return trace_more();
     }
     if (base == 0) {
-      out_.traces.warnings.push_back({"batch_unknown", {}, ""});
+      // With the option at its default and no DataLoader that shows it, a number says all.
+      if (plan_.argument && !first_)
+        out_.traces.warnings.push_back({"option_default", {{"option", plan_.argument->name}}, ""});
+      else
+        out_.traces.warnings.push_back({"batch_unknown", {}, ""});
       return {};
     }
     for (const uint64_t batch : fit::other_batches(base)) {
@@ -246,7 +250,14 @@ class FitTracing : private GuessedRuns {
     }
     if (traces.plain.size() == before) return false;
     const std::optional<uint64_t> got = parse_uint(traces.plain.back().fact("batch"));
-    if (got == batch) return true;
+    if (got == batch) {
+      if (fit::computes_gradients(traces.plain.back()) ||
+          !fit::computes_gradients(traces.plain.front()))
+        return true;
+      traces.plain.pop_back();
+      traces.warnings.push_back({"batch_trains_nothing", {{"batch", std::to_string(batch)}}, ""});
+      return false;
+    }
     traces.plain.pop_back();
     traces.warnings.push_back(
         {"batch_fixed",

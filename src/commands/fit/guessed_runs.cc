@@ -36,7 +36,7 @@ Result<std::optional<uint64_t>> GuessedRuns::trace_guess() {
   if (traces.plain.size() > before &&
       fit::follows_number(traces.plain.front(), guess.batch, traces.plain.back(), batch))
     return take_guess(guess, batch);
-  progress_.say("guess_wrong", words_for(guess));
+  progress_.say(traces.plain.size() > before ? "guess_wrong" : "guess_refused", words_for(guess));
   forget_files(kept);
   traces.plain.resize(before);
   traces.warnings = warnings;

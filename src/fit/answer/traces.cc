@@ -64,6 +64,18 @@ std::optional<uint64_t> batch_by_inputs(const formats::TraceEvents& first,
   return found;
 }
 
+bool computes_gradients(const formats::TraceEvents& events) {
+  const auto backward = [&](uint32_t site) {
+    return events.sites[site].phase == formats::TracePhase::backward;
+  };
+  return std::any_of(events.events.begin(), events.events.end(),
+                     [&](const formats::TraceEvent& event) {
+                       return event.kind == formats::TraceEventKind::alloc && backward(event.site);
+                     }) ||
+         std::any_of(events.calls.begin(), events.calls.end(),
+                     [&](const formats::TraceCall& call) { return backward(call.site); });
+}
+
 bool follows_number(const formats::TraceEvents& first, uint64_t own,
                     const formats::TraceEvents& second, uint64_t batch) {
   const std::optional<uint64_t> before = parse_uint(first.fact("batch_found"));

@@ -36,6 +36,10 @@ std::vector<uint64_t> other_batches(uint64_t first);
 std::optional<uint64_t> batch_by_inputs(const formats::TraceEvents& first,
                                         const formats::TraceEvents& second, uint64_t batch);
 
+// Whether a backward pass runs. A program that accumulates batch / micro_batch times has none where
+// that is 0.
+bool computes_gradients(const formats::TraceEvents& events);
+
 // Whether what is trained on follows a number that is `own` in the first trace and `batch` in the
 // second: their batches, or where those do not tell (made on the GPU) most of what is neither weight
 // nor state, are in that proportion. A DataLoader that shows another share of it in each says no.

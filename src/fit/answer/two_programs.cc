@@ -54,20 +54,20 @@ bool nothing_in_common(const std::set<std::string_view>& a, const std::set<std::
          std::none_of(a.begin(), a.end(), [&](std::string_view one) { return b.count(one) != 0; });
 }
 
-// One rank as it is: others may run other lines of the program, and hold other weights.
-bool comparable(const TraceEvents& a, const TraceEvents& b) {
-  return world_of(a) == world_of(b) && rank_of(a) == rank_of(b) && switches_of(a).empty() &&
-         switches_of(b).empty();
+// One rank as it is: others may run other lines of the program's files, and hold other weights.
+bool of_one_rank(const TraceEvents& a, const TraceEvents& b) {
+  return rank_of(a) == rank_of(b) && switches_of(a).empty() && switches_of(b).empty();
 }
 
 std::optional<TwoPrograms> apart(const TraceEvents& a, const TraceEvents& b) {
   const std::string_view name = a.fact("program"), other = b.fact("program");
   if (!name.empty() && !other.empty() && name != other)
     return TwoPrograms{0, std::string(name), std::string(other)};
-  if (!comparable(a, b)) return std::nullopt;
+  if (!of_one_rank(a, b)) return std::nullopt;
   const std::set<std::string_view> files = users_files(a), others = users_files(b);
   if (nothing_in_common(files, others))
     return TwoPrograms{0, std::string(*files.begin()), std::string(*others.begin())};
+  if (world_of(a) != world_of(b)) return std::nullopt;  // weights are dealt out otherwise
   const Weights mine = weights(a), its = weights(b);
   if (mine.bytes != its.bytes && nothing_in_common(mine.lines, its.lines)) return TwoPrograms{};
   return std::nullopt;

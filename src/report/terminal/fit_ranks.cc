@@ -118,11 +118,14 @@ std::vector<std::string> fit_rank_lines(const FitView& view, const std::string& 
                                              {"world", thousands(of.world)},
                                              {"traced", traced_ranks(of)}};
   say(of.ranks.size() < 2 ? "of_rank" : of.more ? "largest_rank" : "equal_ranks", args);
-  if (of.ranks.size() > 1 && of.more)
+  if (of.ranks.size() > 1 && of.more) {
+    // Contexts and libraries are as large on each rank.
+    const std::string part = of.more->part == "outside_allocator" ? "of_nccl" : of.more->part;
     say("more_than_rank",
         {{"bytes", gib(of.more->bytes)},
          {"least", thousands(of.least)},
-         {"part", label(view.knowledge, lang, "fit.part." + of.more->part)}});
+         {"part", label(view.knowledge, lang, "fit.part." + part)}});
+  }
   if (!of.differ.empty())
     say("ranks_differ",
         {{"detail", printable(reworded(of.differ, "said.fit.", lang, view.knowledge))}});

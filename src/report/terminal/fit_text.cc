@@ -199,6 +199,7 @@ class FitPainter : private TerminalWriter {
   }
 
   std::string next_step() const {
+    if (warned("option_default")) return say("fit.next.batch_number");
     if (warned("batch_unknown") || warned("batch_fixed") || warned("batch_without_effect"))
       return say("fit.next.batch_arg");
     const fit::CardAnswer* tight = nullptr;

@@ -196,7 +196,8 @@ std::string fit_peak_text(const FitView& view, const std::string& lang) {
 }
 
 std::string fit_outside_text(const FitView& view, const std::string& lang) {
-  return label(view.knowledge, lang, "fit.outside",
+  const bool alone = view.answer.distributed.world < 2;
+  return label(view.knowledge, lang, alone ? "fit.outside" : "fit.outside_nccl",
                {{"outside", gib(view.answer.prediction.outside_allocator)},
                 {"total", gib(view.answer.prediction.outside_allocator +
                               view.answer.prediction.peak_reserved_upper)},

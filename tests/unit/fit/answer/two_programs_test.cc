@@ -57,6 +57,9 @@ TEST(TwoPrograms, AreToldByTheirFilesWhereAnOlderTracerDidNotNameThem) {
   ASSERT_TRUE(got);
   EXPECT_EQ(got->name, "train.py");
   EXPECT_EQ(got->other_name, "tune.py");
+  other.facts = {{"world_size", "2"}, {"rank", "0"}};  // another number of ranks
+  EXPECT_TRUE(apart({}, other));
+  other.facts.clear();
   other.step_line = "src/train.py:9";  // started in another folder
   EXPECT_FALSE(apart({}, other));
 }
