@@ -273,8 +273,9 @@ Result<Facts> facts_from_value(const Json& json, const std::string& name) {
   const std::string& name_of_schema = json.text_at("schema");
   if (name_of_schema == "cufit.facts/1") return from_object<Facts>(json, name);
   auto inner = json.find("facts");
-  if (name_of_schema == "cufit.doctor/1" && inner != json.end() && inner->is_object()) {
-    return from_object<Facts>(*inner, name);
+  if (name_of_schema == "cufit.doctor/1") {
+    if (inner != json.end() && inner->is_object()) return from_object<Facts>(*inner, name);
+    return fail(Code::malformed, format("`{}`: `facts` of the report is missing", name));
   }
   return fail(
       Code::unsupported,

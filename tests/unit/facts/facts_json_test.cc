@@ -96,6 +96,9 @@ TEST(FactsJson, AcceptsDoctorsJson) {
       "d.json");
   ASSERT_TRUE(facts) << facts.error().text();
   EXPECT_EQ(facts->cufit_version, "9");
+  facts = facts_from_json(R"({"schema":"cufit.doctor/1"})", "d.json");
+  ASSERT_FALSE(facts);
+  EXPECT_EQ(facts.error().what, "`d.json`: `facts` of the report is missing");
 }
 
 // Checks compare GPUs with each other: a list without an end would be a report without one.
