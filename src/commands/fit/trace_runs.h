@@ -37,10 +37,10 @@ class TraceRuns {
 
   const Context& context_;
   TracingPlan plan_;
-  host::TraceOptions options_;  // of the next run
+  host::TraceOptions options_;      // of the next run
   std::vector<std::string> files_;  // that were kept
   std::optional<uint64_t> shown_;   // by the last run's DataLoader
-  uint64_t peak_bytes_ = 0;     // of the machine's memory, the most that a trace took
+  uint64_t peak_bytes_ = 0;         // of the machine's memory, the most that a trace took
   FitProgress progress_;
   FitTraces out_;
 

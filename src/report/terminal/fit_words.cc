@@ -196,8 +196,9 @@ std::string fit_peak_text(const FitView& view, const std::string& lang) {
 }
 
 std::string fit_outside_text(const FitView& view, const std::string& lang) {
-  const bool alone = view.answer.distributed.world < 2;
-  return label(view.knowledge, lang, alone ? "fit.outside" : "fit.outside_nccl",
+  // Of a group that is not of NCCL the trace has no such fact.
+  const bool nccl = !view.answer.traced().fact("world").empty();
+  return label(view.knowledge, lang, nccl ? "fit.outside_nccl" : "fit.outside",
                {{"outside", gib(view.answer.prediction.outside_allocator)},
                 {"total", gib(view.answer.prediction.outside_allocator +
                               view.answer.prediction.peak_reserved_upper)},
